@@ -1,0 +1,278 @@
+//! What is recorded about a run. Stored as JSON: a change of shape needs an upcaster in the journal.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Definition, Failure, Records, RetrySpec, Severity, StepId};
+use crate::session::{Phase, SessionReport};
+use crate::{Branch, Expiry, Oid, RepoPath, SessionId, Timestamp};
+
+use super::run::Outcome;
+
+/// One recorded fact or decision of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "event")]
+pub enum RunEvent {
+    /// The run exists.
+    Started(Box<RunStarted>),
+    /// A step won't run.
+    StepSkipped {
+        /// Which.
+        step: StepId,
+        /// Why.
+        reason: SkipReason,
+    },
+    /// The first attempt of a step begins.
+    StepBegan {
+        /// Which.
+        step: StepId,
+        /// HEAD when it began; `None` where the repository has no commit yet.
+        baseline: Option<Oid>,
+    },
+    /// The step can't be begun (an expression or template that can't be evaluated).
+    StepRejected {
+        /// Which.
+        step: StepId,
+        /// Why.
+        failure: Failure,
+    },
+    /// A session is about to be started for the current step.
+    SessionOpened {
+        /// Its id, and that of its folder.
+        session: SessionId,
+        /// The phase it serves.
+        phase: Phase,
+    },
+    /// The host reported.
+    SessionEnded {
+        /// Which session.
+        session: SessionId,
+        /// What its host saw.
+        report: Box<SessionReport>,
+    },
+    /// The host is gone and left no report.
+    SessionLost {
+        /// Which session.
+        session: SessionId,
+    },
+    /// What a lost session had changed is about to be put back.
+    RestorePlanned {
+        /// Where it was saved; `None` when it had changed nothing.
+        salvage: Option<String>,
+        /// The paths that are put back to the step's baseline.
+        paths: Vec<RepoPath>,
+    },
+    /// The work tree is back at the step's baseline and the next attempt may begin.
+    Restored,
+    /// A failed attempt is repeated on the tree as it is.
+    RetryPlanned {
+        /// What failed.
+        failure: Failure,
+        /// When the next attempt may begin.
+        until: Timestamp,
+    },
+    /// The pause before a further attempt is over.
+    RetryBegan,
+    /// What the step left in the work tree.
+    Surveyed {
+        /// Changed, new and deleted paths.
+        changed: Vec<RepoPath>,
+        /// Commits that the step made itself, oldest first.
+        commits: Vec<Oid>,
+        /// Why the step can't count as done although its phases passed.
+        failure: Option<Failure>,
+    },
+    /// A commit is about to be made.
+    CommitPlanned {
+        /// What for.
+        purpose: CommitPurpose,
+        /// The commit it goes on top of.
+        parent: Option<Oid>,
+    },
+    /// A planned commit was made.
+    Committed {
+        /// What for.
+        purpose: CommitPurpose,
+        /// Its name.
+        commit: Oid,
+    },
+    /// Git, a hook or the signing program refused a planned commit.
+    CommitRefused {
+        /// What for.
+        purpose: CommitPurpose,
+        /// Who refused and what they printed.
+        failure: Failure,
+    },
+    /// What stays uncommitted in the work tree when the run stops, so that a resume can tell
+    /// the run's own leftovers from what somebody did since.
+    LeftInTree {
+        /// The paths.
+        paths: Vec<RepoPath>,
+        /// A tree object that holds their contents.
+        snapshot: Oid,
+    },
+    /// The run stops here and can be resumed.
+    Halted {
+        /// Why.
+        reason: HaltReason,
+    },
+    /// A person goes on with a halted, failed or dead run.
+    Resumed {
+        /// HEAD at that moment.
+        head: Option<Oid>,
+        /// Foreign changes or commits that the person accepted.
+        accepted: Vec<RepoPath>,
+    },
+    /// From here on the run follows another version of its card.
+    Redefined {
+        /// Hash of the stored card text.
+        snapshot: String,
+        /// Its steps.
+        steps: Vec<StepPlan>,
+    },
+    /// The run is over.
+    Ended {
+        /// How.
+        outcome: Outcome,
+        /// When `gc` may remove it; `None` for never.
+        expires: Option<Timestamp>,
+    },
+    /// A person changed how long the run is kept.
+    Retained {
+        /// When `gc` may remove it; `None` for never.
+        expires: Option<Timestamp>,
+    },
+}
+
+/// What is known when a run starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// The procedure's name.
+    pub procedure: String,
+    /// Its card, relative to the top of the work tree, or absolute where it lies outside.
+    pub card: RepoPath,
+    /// Hash of the stored card text.
+    pub snapshot: String,
+    /// What the state machine needs to know of its steps.
+    pub steps: Vec<StepPlan>,
+    /// Where the run is recorded.
+    pub records: Records,
+    /// The one free text a caller may give.
+    pub directive: Option<String>,
+    /// The inputs, defaults filled in.
+    pub inputs: BTreeMap<String, String>,
+    /// The only step to run, when the caller chose one.
+    pub only: Option<StepId>,
+    /// Top of the working tree, absolute; bytes quoted like a [`RepoPath`].
+    pub worktree: RepoPath,
+    /// Where shells run: the folder of `proctor.toml`, relative to the top; empty for the top itself.
+    pub card_root: RepoPath,
+    /// What HEAD pointed at.
+    pub branch: Branch,
+    /// The commit HEAD was at.
+    pub head: Option<Oid>,
+    /// The run's folder in the repository, where records are kept in git.
+    pub folder: Option<RepoPath>,
+    /// Paths that were dirty at the start and are left alone (`--allow-dirty`).
+    pub foreign: Vec<RepoPath>,
+    /// A tree object with the contents of `foreign`, kept under a salvage ref.
+    pub foreign_snapshot: Option<Oid>,
+    /// How long a completed run is kept.
+    pub run_expiry: Expiry,
+    /// How long a failed or inconclusive run is kept.
+    pub failed_run_expiry: Expiry,
+}
+
+/// What the state machine needs to know of one step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepPlan {
+    /// The step's id.
+    pub id: StepId,
+    /// The phases that have something to run, in order.
+    pub phases: Vec<Phase>,
+    /// What a negative check does.
+    pub severity: Severity,
+    /// Further attempts after a failed shell.
+    pub retry: Option<RetrySpec>,
+}
+
+impl StepPlan {
+    /// The plans of all steps of a definition.
+    pub fn of(definition: &Definition) -> Vec<Self> {
+        definition
+            .steps
+            .iter()
+            .map(|step| {
+                let has = |phase: Option<&super::PhaseSpec>| phase.is_some_and(|phase| !phase.shells.is_empty());
+                let present = [
+                    (Phase::Precheck, has(step.precheck.as_ref().map(|precheck| &precheck.phase))),
+                    (Phase::Run, has(step.run.as_ref())),
+                    (Phase::Validate, has(step.validate.as_ref().map(|validate| &validate.phase))),
+                ];
+                Self {
+                    id: step.id.clone(),
+                    phases: present.into_iter().filter_map(|(phase, there)| there.then_some(phase)).collect(),
+                    severity: step.validate.as_ref().map_or(Severity::Warn, |validate| validate.severity),
+                    retry: step.retry,
+                }
+            })
+            .collect()
+    }
+}
+
+/// Why a step did not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SkipReason {
+    /// Its precheck exited 75.
+    Precheck,
+    /// Its `when` is false.
+    Condition,
+    /// The caller chose another step.
+    NotSelected,
+}
+
+impl SkipReason {
+    /// The word used in JSON, in run cards and in text.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Precheck => "precheck",
+            Self::Condition => "condition",
+            Self::NotSelected => "not-selected",
+        }
+    }
+}
+
+/// What a commit of Proctor's is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CommitPurpose {
+    /// `Start procedure: NAME`, before the first step that is not skipped.
+    Start,
+    /// A step's files and, where records are in git, its record.
+    Step(StepId),
+    /// `Complete procedure: NAME` or `Failed procedure: NAME`.
+    End,
+}
+
+/// Why a run stopped although it is not over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HaltReason {
+    /// A signal or `proctor stop`.
+    Interrupted,
+    /// Somebody else changed the work tree between steps.
+    ForeignChanges(Vec<RepoPath>),
+    /// Somebody else committed between steps.
+    ForeignCommits(Vec<Oid>),
+    /// HEAD is not where the run was started.
+    BranchMoved {
+        /// Where the run was started.
+        expected: Branch,
+        /// Where HEAD is now.
+        found: Branch,
+    },
+    /// A merge, rebase, cherry-pick or bisect is in progress; its name.
+    Operation(String),
+}
