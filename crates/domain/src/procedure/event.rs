@@ -121,8 +121,10 @@ pub enum RunEvent {
     Resumed {
         /// HEAD at that moment.
         head: Option<Oid>,
-        /// Foreign changes or commits that the person accepted.
+        /// Foreign changes that the person accepted.
         accepted: Vec<RepoPath>,
+        /// A new directive; the earlier one stays when absent.
+        directive: Option<String>,
     },
     /// From here on the run follows another version of its card.
     Redefined {
@@ -273,6 +275,20 @@ pub enum HaltReason {
         /// Where HEAD is now.
         found: Branch,
     },
+    /// The newest commit of the run is no longer behind HEAD.
+    HistoryRewritten {
+        /// The commit that is missing.
+        expected: Oid,
+    },
     /// A merge, rebase, cherry-pick or bisect is in progress; its name.
     Operation(String),
+    /// A hook changed files while a commit was made, and left them uncommitted.
+    HookChanged {
+        /// Which.
+        paths: Vec<RepoPath>,
+        /// What git and the hooks printed.
+        output: String,
+    },
+    /// The hosts of this many sessions died one after the other.
+    HostsLost(u32),
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::RepoPath;
 use crate::session::Phase;
-use crate::{Branch, RepoPath};
 
 /// Why a step failed. Its `Display` is one sentence without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,22 +54,15 @@ pub enum Failure {
         /// Which.
         paths: Vec<RepoPath>,
     },
-    /// HEAD left the branch, or the step's baseline is no longer behind it.
-    BranchMoved {
-        /// Where the run was started.
-        expected: Branch,
-        /// Where HEAD is now.
-        found: Branch,
+    /// What the step left can't be committed as it is: a nested repository, too many or too large files.
+    Uncommittable {
+        /// One sentence that names it.
+        reason: String,
     },
     /// A hook refused the commit.
     HookRefused {
         /// What it printed.
         output: String,
-    },
-    /// A hook changed files while the commit was made.
-    HookChanged {
-        /// Which.
-        paths: Vec<RepoPath>,
     },
     /// The commit could not be signed.
     Signing {
@@ -92,9 +85,8 @@ impl Failure {
             Self::Outputs { .. }
             | Self::Template { .. }
             | Self::TouchedForeign { .. }
-            | Self::BranchMoved { .. }
+            | Self::Uncommittable { .. }
             | Self::HookRefused { .. }
-            | Self::HookChanged { .. }
             | Self::Signing { .. }
             | Self::Git { .. } => None,
         }
@@ -121,13 +113,8 @@ impl fmt::Display for Failure {
                 write!(formatter, "it changed files that were not the run's: {}", list(paths))
             }
             Self::PrecheckChanged { paths } => write!(formatter, "its precheck changed files: {}", list(paths)),
-            Self::BranchMoved { expected, found } => {
-                write!(formatter, "HEAD moved from {expected} to {found} while it ran")
-            }
+            Self::Uncommittable { reason } => formatter.write_str(reason),
             Self::HookRefused { output } => write!(formatter, "a git hook refused the commit: {}", output.trim()),
-            Self::HookChanged { paths } => {
-                write!(formatter, "a git hook changed files during the commit: {}", list(paths))
-            }
             Self::Signing { output } => write!(formatter, "the commit could not be signed: {}", output.trim()),
             Self::Git { output } => write!(formatter, "git refused the commit: {}", output.trim()),
         }

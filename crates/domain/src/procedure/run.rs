@@ -356,8 +356,9 @@ impl Run {
                 self.left = (!paths.is_empty()).then_some((paths, snapshot));
                 Ok(())
             }
-            RunEvent::Resumed { head, .. } => {
+            RunEvent::Resumed { head, directive, accepted: _ } => {
                 self.resume(head);
+                self.started.directive = directive.or_else(|| self.started.directive.take());
                 Ok(())
             }
             RunEvent::Redefined { snapshot, steps } => {
@@ -379,9 +380,11 @@ impl Run {
         match (self.position.clone(), event) {
             (Position::Between, RunEvent::StepSkipped { step, reason }) => self.decide(&step, at, StepState::Skipped(reason)),
             (Position::Between, RunEvent::StepRejected { step, failure }) => {
-                self.decide(&step, at, StepState::Failed(failure))?;
-                self.close();
-                Ok(())
+                let index = self.pending_index(&step)?;
+                self.steps[index].state = StepState::Failing(failure);
+                self.steps[index].started_at.get_or_insert(at);
+                let stage = self.stage_before(index, None);
+                self.stay(index, stage)
             }
             (Position::Between, RunEvent::StepBegan { step, baseline }) => self.begin(&step, at, baseline),
             (Position::Between, RunEvent::Ended { outcome, expires }) if self.is_ready_to_end(outcome) => {
@@ -579,11 +582,11 @@ impl Run {
         {
             record.state = StepState::Failing(failure);
         }
-        let touches_foreign = matches!(
+        let keeps_out = matches!(
             record.state,
-            StepState::Failing(Failure::TouchedForeign { .. } | Failure::PrecheckChanged { .. } | Failure::BranchMoved { .. })
+            StepState::Failing(Failure::TouchedForeign { .. } | Failure::PrecheckChanged { .. } | Failure::Uncommittable { .. })
         );
-        let paths = if touches_foreign { Vec::new() } else { changed };
+        let paths = if keeps_out { Vec::new() } else { changed };
         match (&record.state, self.started.records) {
             (StepState::Skipping, _) => {
                 self.step_over(at, index);
