@@ -15,5 +15,5 @@ pub use definition::{
 };
 pub use event::{CommitPurpose, HaltReason, RunEvent, RunStarted, SkipReason, StepPlan};
 pub use failure::Failure;
-pub use run::{LastCommit, Outcome, Owed, Position, Run, Stage, StepRecord, StepState, UnexpectedEvent};
+pub use run::{LastCommit, Leftovers, Outcome, Owed, Position, Run, Stage, StepRecord, StepState, UnexpectedEvent};
 pub use verdict::{CheckResult, PrecheckResult, judge_precheck, judge_run, judge_validate};

@@ -66,12 +66,23 @@ pub struct Run {
     pub head: Option<Oid>,
     /// Proctor's own commits, oldest first.
     pub commits: Vec<Oid>,
-    /// What the run left uncommitted when it last stopped, with the tree that holds the contents.
-    pub left: Option<(Vec<RepoPath>, Oid)>,
+    /// What was uncommitted when the run last stopped: tells its own changes from what others did since.
+    pub left: Option<Leftovers>,
+    /// What a failed attempt left and the following attempts start from.
+    pub carried: Option<Leftovers>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// When `gc` may remove it; `None` for never (or not yet known).
     pub expires: Option<Timestamp>,
+}
+
+/// Uncommitted paths of a run, and a tree object that holds their contents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftovers {
+    /// The paths.
+    pub paths: Vec<RepoPath>,
+    /// HEAD's tree with these paths as they were.
+    pub snapshot: Oid,
 }
 
 /// Where a run is.
@@ -268,6 +279,7 @@ impl Run {
             materialised: false,
             commits: Vec::new(),
             left: None,
+            carried: None,
             ended_at: None,
             expires: None,
         }
@@ -353,7 +365,7 @@ impl Run {
                 Ok(())
             }
             RunEvent::LeftInTree { paths, snapshot } => {
-                self.left = (!paths.is_empty()).then_some((paths, snapshot));
+                self.left = (!paths.is_empty()).then_some(Leftovers { paths, snapshot });
                 Ok(())
             }
             RunEvent::Resumed { head, directive, accepted: _ } => {
@@ -462,6 +474,7 @@ impl Run {
             {
                 self.note_commit(commit.clone());
                 self.steps[index].commits.push(commit);
+                self.carried = None;
                 self.step_over(at, index);
                 Ok(())
             }
@@ -684,6 +697,7 @@ impl Run {
         self.head = head;
         let failed = self.steps.iter().position(|step| matches!(step.state, StepState::Failed(_)));
         if let Some(index) = failed {
+            self.carried = self.left.clone();
             self.ended_at = None;
             self.expires = None;
             let record = &mut self.steps[index];
