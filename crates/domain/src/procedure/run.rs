@@ -308,6 +308,23 @@ impl Run {
         }
     }
 
+    /// The session it is in: opened, and neither ended nor lost as far as the run knows.
+    pub fn open_session(&self) -> Option<&SessionId> {
+        match &self.position {
+            Position::InStep(_, Stage::InSession(session, _)) => Some(session),
+            Position::InStep(..) | Position::Between | Position::Closing { .. } | Position::Ended(_) => None,
+        }
+    }
+
+    /// Whether the commit that it owes was recorded as planned, and so may exist already.
+    pub fn commit_was_planned(&self) -> bool {
+        match &self.position {
+            Position::InStep(_, Stage::Materialising { planned, .. } | Stage::Committing { planned, .. }) => *planned,
+            Position::Closing { commit, .. } => *commit == LastCommit::Planned,
+            Position::InStep(..) | Position::Between | Position::Ended(_) => false,
+        }
+    }
+
     /// What it waits for. Asked after every event and again after a restart.
     pub fn owes(&self) -> Owed {
         if self.halt.is_some() {
