@@ -1,0 +1,42 @@
+//! Descriptors that cross into children, and paths that go through one.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fd::BorrowedFd;
+
+/// A path to `name` in an open folder that is short however deep the folder lies.
+///
+/// Socket addresses hold 108 bytes, and a state folder may lie deeper than that. The path works as long
+/// as `folder` is open, and in this process only.
+pub fn short_path(folder: BorrowedFd<'_>, name: &Path) -> PathBuf {
+    Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name)
+}
+
+/// Takes what stands at standard input and puts `/dev/null` in its place.
+///
+/// A host gets its control socket there: a fixed number needs no argument, and unlike a descriptor that
+/// is made inheritable for a moment it can't leak into a child that another thread starts meanwhile.
+///
+/// # Errors
+/// Standard input is closed, or no descriptor is left.
+pub fn take_stdin() -> io::Result<OwnedFd> {
+    let taken = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let null = File::open("/dev/null")?;
+    rustix::stdio::dup2_stdin(null.as_fd())?;
+    Ok(taken)
+}
+
+/// Makes every descriptor but the standard three close on exec.
+///
+/// Ours are already. Those that our caller left open (a shell's `exec 9>lock`, a job server) would
+/// otherwise live on in detached hosts and build servers, and keep locks held and pipes open.
+#[allow(unsafe_code, reason = "neither the standard library nor rustix wraps close_range")]
+pub(crate) fn seal() {
+    const FIRST: libc::c_uint = 3;
+    // SAFETY: `close_range` takes three integers and touches no memory. With CLOSE_RANGE_CLOEXEC it
+    // closes nothing, so no descriptor that another part of the program owns becomes invalid.
+    let _ = unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+}
