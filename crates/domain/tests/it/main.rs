@@ -1,0 +1,6 @@
+//! The decisions of the domain, from outside.
+
+mod gc;
+mod machine;
+mod simulator;
+mod verdicts;
