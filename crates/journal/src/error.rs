@@ -114,17 +114,20 @@ impl JournalError {
     pub(crate) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_path_buf();
         let Some(failure) = source.sqlite_error() else { return Self::Statement { path, source } };
+        let is = |codes: &[ErrorCode]| codes.contains(&failure.code);
         // A full file system shows up as a failed growth of the shared-memory file, not only as "full".
-        if failure.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE {
-            return Self::Full { path, source };
-        }
-        match failure.code {
-            ErrorCode::DiskFull => Self::Full { path, source },
-            ErrorCode::ReadOnly => Self::ReadOnly { path, source: Some(source) },
-            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => Self::Busy { path, source },
-            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Self::Corrupt { path, source },
-            ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Self::Storage { path, source },
-            _ => Self::Statement { path, source },
+        if is(&[ErrorCode::DiskFull]) || failure.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE {
+            Self::Full { path, source }
+        } else if is(&[ErrorCode::ReadOnly]) {
+            Self::ReadOnly { path, source: Some(source) }
+        } else if is(&[ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked, ErrorCode::FileLockingProtocolFailed]) {
+            Self::Busy { path, source }
+        } else if is(&[ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase]) {
+            Self::Corrupt { path, source }
+        } else if is(&[ErrorCode::SystemIoFailure, ErrorCode::CannotOpen, ErrorCode::PermissionDenied]) {
+            Self::Storage { path, source }
+        } else {
+            Self::Statement { path, source }
         }
     }
 

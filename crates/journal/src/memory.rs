@@ -38,9 +38,9 @@ impl MemoryJournal {
 
     fn sessions(&self) -> impl Iterator<Item = (&RunId, &SessionId)> {
         self.runs.iter().flat_map(|stream| {
-            stream.events.iter().filter_map(|(_, event)| match event {
-                RunEvent::SessionOpened { session, .. } => Some((&stream.run, session)),
-                _ => None,
+            stream.events.iter().filter_map(|(_, event)| {
+                let RunEvent::SessionOpened { session, .. } = event else { return None };
+                Some((&stream.run, session))
             })
         })
     }

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use proctor_domain::RunId;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
@@ -12,6 +13,9 @@ use crate::{FILE_NAME, Journal, JournalError, schema, snapshot_hash};
 
 /// More rows than fit on a page of 4 KiB: bounds the search for rows behind damaged pages.
 const MOST_ROWS_PER_PAGE: i64 = 128;
+
+/// Who has the journal open keeps it open for the length of a run, so waiting longer is of no use.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a salvage kept and what it could not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,6 +103,7 @@ fn open_alone(path: &Path) -> Result<Source, JournalError> {
     let failed = |error| JournalError::from_sqlite(path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(PATIENCE).map_err(failed)?;
     // Must come before the first read: then the lock on the file itself is taken instead of the shared-memory locks.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(failed)?;
     let found = match schema::version(&connection) {

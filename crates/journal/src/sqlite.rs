@@ -1,6 +1,7 @@
 //! The journal that people have: one SQLite file per repository, shared by all its worktrees.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -58,7 +59,7 @@ impl Journal {
         if path.symlink_metadata().is_err() {
             schema::create(state, &path)?;
         }
-        Self::open_existing(path, Access::ReadWrite)
+        Self::open_existing(path, Access::ReadWrite).map_err(|error| explain(error, state))
     }
 
     /// Opens the journal in the folder `state` for reading; nothing is created.
@@ -263,6 +264,18 @@ fn connect(path: &Path, access: Access) -> Result<Connection, rusqlite::Error> {
             let flags = flags | OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
             Connection::open_with_flags(immutable_uri(path), flags)
         }
+    }
+}
+
+/// SQLite says only that it can't open a file, and means one that it would have to make beside the journal. Making
+/// one ourselves tells why.
+fn explain(error: JournalError, state: &Path) -> JournalError {
+    let JournalError::Storage { path, source } = error else { return error };
+    let kind = tempfile::tempfile_in(state).map_err(|error| error.kind()).err();
+    match kind {
+        Some(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => JournalError::ReadOnly { path, source: Some(source) },
+        Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => JournalError::Full { path, source },
+        _ => JournalError::Storage { path, source },
     }
 }
 
