@@ -1,1 +1,20 @@
-//! placeholder
+//! [`World`]: the real binary, a real repository and an empty environment, for tests.
+//!
+//! Nothing here uses the crates under test: a tool that shared their code would share their faults. What can't be
+//! set up panics and says what it was, because a test has nothing better to do.
+#![allow(clippy::expect_used, clippy::panic, reason = "a world that can't be made ends its test")]
+#![allow(clippy::disallowed_methods, reason = "a test's world starts programs and writes files as a user's shell would")]
+
+mod background;
+mod output;
+mod processes;
+mod redact;
+mod waiting;
+mod world;
+
+pub use background::Background;
+pub use output::Output;
+pub use processes::Leftover;
+pub use redact::redact;
+pub use waiting::wait_for;
+pub use world::World;
