@@ -1,0 +1,67 @@
+//! `proctor procedure resume`.
+
+use proctor_cards::find_procedure;
+use proctor_domain::{Clock, ExitCode};
+use proctor_journal::{Journal, JournalStore, RunsWanted};
+use proctor_orchestrator::procedure::{
+    Attitude, NewDefinition, ProcedureError, ResumeRequest, Resumption, find_run, load_run, newest_run, resume_run,
+};
+use proctor_orchestrator::{Site, SystemClock};
+
+use super::run::conclude;
+use crate::Invocation;
+use crate::args::Format;
+use crate::args::procedure::ResumeArgs;
+use crate::commands::question::refuse_under_session;
+use crate::place::Place;
+use crate::printer::visible_line;
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::run_document::RunDocument;
+
+/// Goes on with a run.
+pub fn run(invocation: &Invocation, args: &ResumeArgs) -> Result<ExitCode, Report> {
+    refuse_under_session(invocation)?;
+    let site = Place::find(invocation)?.into_site(invocation, None)?;
+    let mut journal = Journal::open(site.state.root())?;
+    let run = match &args.run {
+        Some(text) => find_run(&site, &journal, text)?,
+        None => newest_run(&site, &journal, RunsWanted::Resumable)?.ok_or(ProcedureError::NothingToResume)?,
+    };
+    let request = ResumeRequest {
+        definition: definition(&site, &journal, &run, args.new_definition)?,
+        run,
+        directive: args.directive.clone(),
+        attitude: if args.accept_foreign { Attitude::AcceptForeign } else { Attitude::Strict },
+    };
+    let format = Format::from_flag(args.json);
+    let mut progress = Progress::new(&invocation.printer);
+    let resumption = resume_run(&site, &mut journal, &SystemClock, &mut |notice| progress.tell(&notice), request);
+    progress.finish();
+    Ok(match resumption? {
+        Resumption::Driven(end) => conclude(invocation, &site, &end, format),
+        Resumption::Over { standing, loaded } => {
+            let code = standing.exit_code();
+            let name = visible_line(&loaded.run.started.procedure).into_owned();
+            invocation.printer.say(&format!("{} of {name} is over: {}", loaded.run_id, crate::run_document::outcome(&standing)));
+            if format == Format::Json {
+                invocation.printer.json(&RunDocument::of(&loaded.run_id, &loaded.run, &standing, SystemClock.now()));
+            }
+            code
+        }
+    })
+}
+
+fn definition(
+    site: &Site,
+    journal: &dyn JournalStore,
+    run: &proctor_domain::RunId,
+    new: bool,
+) -> Result<NewDefinition, Report> {
+    if !new {
+        return Ok(NewDefinition::Keep);
+    }
+    let card = load_run(journal, run)?.run.started.card.to_string();
+    let path = site.repository.work_tree.join(card);
+    Ok(NewDefinition::Take(find_procedure(&site.card_root, site.layout, &path.to_string_lossy())?))
+}

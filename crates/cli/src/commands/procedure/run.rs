@@ -1,0 +1,148 @@
+//! `proctor procedure run`.
+
+use proctor_cards::find_procedure;
+use proctor_domain::procedure::Records;
+use proctor_domain::session::Phase;
+use proctor_domain::{Clock, ExitCode};
+use proctor_journal::Journal;
+use proctor_orchestrator::procedure::{Dirty, Plan, RunEnd, Standing, StartRequest, WhenBusy, plan_run, start_run};
+use proctor_orchestrator::{Site, SystemClock};
+use serde::Serialize;
+
+use crate::Invocation;
+use crate::args::Format;
+use crate::args::procedure::{RecordsChoice, RunArgs};
+use crate::place::Place;
+use crate::printer::{Stream, Style, visible_line};
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::run_document::RunDocument;
+
+/// Runs a procedure, or says what it would do.
+pub fn run(invocation: &Invocation, args: &RunArgs) -> Result<ExitCode, Report> {
+    let place = Place::find(invocation)?;
+    let source = find_procedure(&place.card_root, place.layout.value, &args.procedure)?;
+    let request = StartRequest {
+        source,
+        directive: args.directive.clone(),
+        inputs: args.inputs.iter().map(|input| (input.name.clone(), input.value.clone())).collect(),
+        only: args.step.clone(),
+        dirty: if args.allow_dirty { Dirty::Allow } else { Dirty::Refuse },
+        when_busy: if args.wait { WhenBusy::Wait } else { WhenBusy::Refuse },
+    };
+    let records = args.records.map(|choice| match choice {
+        RecordsChoice::State => Records::State,
+        RecordsChoice::Git => Records::Git,
+    });
+    let site = place.into_site(invocation, records)?;
+    let format = Format::from_flag(args.json);
+    if args.dry_run {
+        print_plan(invocation, &plan_run(&site, &request)?, format);
+        return Ok(ExitCode::Done);
+    }
+    let mut journal = Journal::open(site.state.root())?;
+    let mut progress = Progress::new(&invocation.printer);
+    let end = start_run(&site, &mut journal, &SystemClock, &mut |notice| progress.tell(&notice), &request);
+    progress.finish();
+    Ok(conclude(invocation, &site, &end?, format))
+}
+
+/// Says how a driver left its run.
+pub fn conclude(invocation: &Invocation, _site: &Site, end: &RunEnd, format: Format) -> ExitCode {
+    let printer = &invocation.printer;
+    let code = end.standing.exit_code();
+    if let Standing::Halted(reason) = &end.standing {
+        let report = Report::new(crate::report::Kind::Refused, format!("{} stopped", end.run_id)).halted(end.run_id.as_str(), reason);
+        report.print(printer, Format::Text);
+    }
+    if format == Format::Json {
+        printer.json(&RunDocument::of(&end.run_id, &end.run, &end.standing, SystemClock.now()));
+        return code;
+    }
+    let (style, sentence) = sentence(end);
+    printer.say(&printer.paint(Stream::Err, style, &sentence));
+    code
+}
+
+fn sentence(end: &RunEnd) -> (Style, String) {
+    let run = &end.run_id;
+    let name = visible_line(&end.run.started.procedure).into_owned();
+    use proctor_domain::procedure::Outcome;
+    match &end.standing {
+        Standing::Ended(Outcome::Completed) => (Style::Good, format!("{name} completed; `proctor show {run}` has the record")),
+        Standing::Ended(Outcome::Skipped) => (Style::Dim, format!("{name}: nothing to do, every step was skipped")),
+        Standing::Ended(Outcome::Inconclusive) => (Style::Doubtful, format!("{name} completed, and a check reached no verdict")),
+        Standing::Ended(Outcome::Failed) => (
+            Style::Bad,
+            format!("{name} failed; `proctor procedure status {run}` says why, `proctor procedure resume {run}` goes on"),
+        ),
+        Standing::Interrupted | Standing::Halted(_) => {
+            (Style::Doubtful, format!("{name} was interrupted; `proctor procedure resume {run}` goes on"))
+        }
+        Standing::Running => (Style::Doubtful, format!("{name} goes on by itself; `proctor procedure resume {run}` follows it")),
+    }
+}
+
+#[derive(Serialize)]
+struct PlanObject<'plan> {
+    version: u32,
+    procedure: &'plan str,
+    description: &'plan str,
+    records: Records,
+    directive: Option<&'plan str>,
+    inputs: std::collections::BTreeMap<&'plan str, &'plan str>,
+    steps: Vec<PlannedStepObject<'plan>>,
+}
+
+#[derive(Serialize)]
+struct PlannedStepObject<'plan> {
+    id: &'plan str,
+    description: &'plan str,
+    phases: Vec<&'static str>,
+    when: Option<&'plan str>,
+    selected: bool,
+}
+
+fn print_plan(invocation: &Invocation, plan: &Plan, format: Format) {
+    let printer = &invocation.printer;
+    if format == Format::Json {
+        printer.json(&plan_object(plan));
+        return;
+    }
+    printer.data(&format!("{}: {}", visible_line(&plan.procedure), visible_line(&plan.description)));
+    if let Some(directive) = &plan.directive {
+        printer.data(&format!("directive: {}", visible_line(directive)));
+    }
+    for (name, value) in &plan.inputs {
+        printer.data(&format!("input {name} = {}", visible_line(value)));
+    }
+    for step in &plan.steps {
+        let phases: Vec<&str> = step.phases.iter().copied().map(Phase::name).collect();
+        let phases = if phases.is_empty() { "nothing to run".to_owned() } else { phases.join(", ") };
+        let when = step.when.as_ref().map(|when| format!(", when {}", visible_line(when))).unwrap_or_default();
+        let chosen = if step.selected { "" } else { " (not selected)" };
+        printer.data(&format!("  {}: {} [{phases}{when}]{chosen}", step.id, visible_line(&step.description)));
+    }
+}
+
+fn plan_object(plan: &Plan) -> PlanObject<'_> {
+    PlanObject {
+        version: 1,
+        procedure: &plan.procedure,
+        description: &plan.description,
+        records: plan.records,
+        directive: plan.directive.as_deref(),
+        inputs: plan.inputs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+        steps: plan
+            .steps
+            .iter()
+            .map(|step| PlannedStepObject {
+                id: step.id.as_str(),
+                description: &step.description,
+                phases: step.phases.iter().copied().map(Phase::name).collect(),
+                when: step.when.as_deref(),
+                selected: step.selected,
+            })
+            .collect(),
+    }
+}

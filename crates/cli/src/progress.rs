@@ -1,0 +1,160 @@
+//! What a person sees while a run goes on: a live line on a terminal, plain lines otherwise.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use proctor_domain::procedure::{CheckResult, StepRecord, StepState};
+use proctor_orchestrator::procedure::{Notice, Stop};
+
+use crate::printer::{Printer, Stream, Style, Talk, visible_line};
+
+/// How often the live line shows that time passes.
+const TICK: Duration = Duration::from_millis(200);
+/// No more of an output line is shown.
+const SHOWN: usize = 60;
+
+/// Follows one run.
+pub struct Progress<'a> {
+    printer: &'a Printer,
+    bar: Option<ProgressBar>,
+    /// `[2/5] build`, the step that is at work.
+    step: String,
+    phase: &'static str,
+}
+
+impl<'a> Progress<'a> {
+    /// A view that prints through `printer`.
+    pub fn new(printer: &'a Printer) -> Self {
+        let live = printer.is_terminal(Stream::Err) && printer.talk() == Talk::Normal;
+        Self { printer, bar: live.then(spinner), step: String::new(), phase: "" }
+    }
+
+    /// Takes the live line away.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Shows one thing that happened.
+    pub fn tell(&mut self, notice: &Notice<'_>) {
+        match notice {
+            Notice::Waiting { holder } => self.say(&format!("waiting: {} works in this working tree", visible_line(holder))),
+            Notice::Started { run, procedure, steps } => {
+                let noun = if *steps == 1 { "step" } else { "steps" };
+                self.say(&format!("{run}: {}, {steps} {noun}; what changes here while a step runs counts as the step's", visible_line(procedure)));
+            }
+            Notice::Resumed { run, procedure } => self.say(&format!("{run}: going on with {}", visible_line(procedure))),
+            Notice::Attached => self.say("its session is still alive; following it"),
+            Notice::StepBegan { step, number, of, attempt } => {
+                let again = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+                self.step = format!("[{number}/{of}] {step}");
+                self.show("", "");
+                self.say_plain(&format!("{}{again}", self.step));
+            }
+            Notice::PhaseBegan(phase) => {
+                self.phase = phase.name();
+                self.show(self.phase, "");
+            }
+            Notice::Output(bytes) => self.show_output(bytes),
+            Notice::StepSkipped { step, reason } => {
+                self.say(&format!("{} {step}: skipped ({})", self.paint(Style::Dim, "○"), reason.name()));
+            }
+            Notice::StepDecided(record) => self.say(&self.decided(record)),
+            Notice::Retrying { failure, pause } => self.say(&format!("  {}; trying again in {pause}", visible_line(&failure.to_string()))),
+            Notice::Restored { salvage, paths } => self.say(&restored(*salvage, paths.len())),
+            Notice::Committed { .. } => {}
+            Notice::Heeded(stop) => self.say(heeded(*stop)),
+        }
+    }
+
+    fn decided(&self, record: &StepRecord) -> String {
+        let id = &record.plan.id;
+        let time = match (record.started_at, record.ended_at) {
+            (Some(started), Some(ended)) => format!(" in {}", seconds(ended.millis_since(started))),
+            _ => String::new(),
+        };
+        match &record.state {
+            StepState::Skipped(reason) => format!("{} {id}: skipped ({})", self.paint(Style::Dim, "○"), reason.name()),
+            StepState::Failed(failure) => format!("{} {id}: failed{time}: {}", self.paint(Style::Bad, "✗"), visible_line(&failure.to_string())),
+            StepState::Completed | StepState::Pending | StepState::Running | StepState::Failing(_) | StepState::Skipping => {
+                let commit = record.commits.last().map(|commit| format!(", commit {}", commit.short())).unwrap_or_default();
+                let warned = match (&record.warning, record.validate) {
+                    (Some(warning), Some(CheckResult::Warn)) => format!(" (warning: {})", visible_line(&warning.to_string())),
+                    _ => String::new(),
+                };
+                format!("{} {id}: completed{time}{commit}{warned}", self.paint(Style::Good, "✓"))
+            }
+        }
+    }
+
+    fn paint(&self, style: Style, text: &str) -> String {
+        self.printer.paint(Stream::Err, style, text).into_owned()
+    }
+
+    /// Shows the last whole line of new output on the live line.
+    fn show_output(&self, bytes: &[u8]) {
+        if self.bar.is_none() {
+            return;
+        }
+        let text = String::from_utf8_lossy(bytes);
+        if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
+            let shown: String = visible_line(line.trim()).chars().take(SHOWN).collect();
+            self.show(self.phase, &shown);
+        }
+    }
+
+    fn show(&self, phase: &str, detail: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{} {phase} {detail}", self.step).trim_end().to_owned());
+        }
+    }
+
+    /// A line that the live line makes unnecessary.
+    fn say_plain(&self, line: &str) {
+        if self.bar.is_none() {
+            self.printer.say(line);
+        }
+    }
+
+    fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| self.printer.say(line)),
+            None => self.printer.say(line),
+        }
+    }
+}
+
+fn spinner() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(TICK);
+    bar
+}
+
+fn restored(salvage: Option<&str>, paths: usize) -> String {
+    match salvage {
+        Some(reference) => format!("  its session was lost: {paths} changed path(s) saved under {reference} and put back; trying again"),
+        None => "  its session was lost before it changed anything; trying again".to_owned(),
+    }
+}
+
+fn heeded(stop: Stop) -> &'static str {
+    match stop {
+        Stop::No => "",
+        Stop::AfterStep => "stopping after this step; Ctrl-C again ends it now",
+        Stop::Now => "ending the session; Ctrl-C again leaves it to finish by itself",
+        Stop::Leave => "leaving; the session goes on, and `proctor procedure resume` follows it",
+    }
+}
+
+/// A time for people.
+pub fn seconds(millis: u64) -> String {
+    match millis {
+        0..1_000 => format!("{millis} ms"),
+        1_000..60_000 => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
+        _ => format!("{} min {} s", millis / 60_000, millis % 60_000 / 1_000),
+    }
+}

@@ -1,0 +1,133 @@
+//! What people are told when a run is refused or can't be driven.
+
+use proctor_domain::RepoPath;
+use proctor_domain::procedure::HaltReason;
+use proctor_orchestrator::procedure::{ProcedureError, Refusal};
+
+use super::{Kind, Report};
+
+/// No more paths are listed.
+const LISTED: usize = 20;
+
+impl From<ProcedureError> for Report {
+    fn from(error: ProcedureError) -> Self {
+        match error {
+            ProcedureError::Refused(refusal) => refusal.into(),
+            ProcedureError::Card(findings) => Self::from_findings("the card has errors", findings),
+            ProcedureError::UnknownInput { ref nearest, .. } => {
+                let hints = nearest.iter().map(|name| format!("did you mean `--input {name}=…`?")).collect::<Vec<_>>();
+                Self::failed_to(Kind::User, &error).hints(hints)
+            }
+            ProcedureError::MissingInput(ref name) => {
+                let hint = format!("give it with `--input {name}=…`");
+                Self::failed_to(Kind::User, &error).hint(hint)
+            }
+            ProcedureError::UnknownStep { ref known, .. } => {
+                let names: Vec<String> = known.iter().map(ToString::to_string).collect();
+                Self::failed_to(Kind::User, &error).hint(format!("its steps are {}", names.join(", ")))
+            }
+            ProcedureError::InvalidInput(ref invalid) => Self::new(Kind::User, invalid.to_string()),
+            ProcedureError::InputTooLong { .. } => {
+                Self::failed_to(Kind::User, &error).hint("write long text to a file and give its path as the input")
+            }
+            ProcedureError::NothingToResume => Self::failed_to(Kind::User, &error).hint("`proctor runs` lists the runs of this repository"),
+            ProcedureError::DamagedRun { ref run, .. } | ProcedureError::EmptyRun { ref run } | ProcedureError::LostDefinition { ref run, .. } => {
+                let hint = format!("`proctor doctor` says what is damaged; other runs are not affected by {run}");
+                Self::failed_to(Kind::Environment, &error).hint(hint)
+            }
+            ProcedureError::Resolve(error) => error.into(),
+            ProcedureError::Journal(error) | ProcedureError::Append(proctor_journal::AppendError::Journal(error)) => error.into(),
+            ProcedureError::ReadRun(proctor_journal::ReadError::Journal(error)) => error.into(),
+            ProcedureError::ReadRun(ref damaged) => {
+                Self::failed_to(Kind::Environment, damaged).hint("`proctor doctor` names what is damaged; other runs are not affected")
+            }
+            ProcedureError::Append(ref conflict) => Self::failed_to(Kind::Internal, conflict),
+            ProcedureError::Workspace(error) => error.into(),
+            ProcedureError::OutsideWorkTree { .. } => Self::failed_to(Kind::Environment, &error).hint("remove the link"),
+            ProcedureError::Read { .. } | ProcedureError::Write { .. } | ProcedureError::Chance(_) | ProcedureError::Signals(_)
+            | ProcedureError::Identity(_) | ProcedureError::Lock(_) | ProcedureError::Durable(_) => Self::failed_to(Kind::Environment, &error)
+                .hint("once that is mended, `proctor procedure resume` goes on with an unfinished run"),
+            ProcedureError::Host(ref host) => Self::failed_to(Kind::Environment, host).hint("`proctor doctor` checks what sessions need"),
+        }
+    }
+}
+
+impl From<Refusal> for Report {
+    fn from(refusal: Refusal) -> Self {
+        let message = format!("refused to {refusal}");
+        let report = Self::new(Kind::Refused, message);
+        match refusal {
+            Refusal::Busy { holder } => report.hint(format!("wait for it with `--wait`, or end it with `proctor stop {holder}`")),
+            Refusal::Nested { .. } => report.hint("run it in another working tree: `git worktree add ../other`, then `proctor -C ../other …`"),
+            Refusal::Live { run } => {
+                report.hint(format!("`proctor log {run} --follow` watches it, `proctor stop {run}` ends it"))
+            }
+            Refusal::Dirty { paths, left_by } => {
+                let report = report.listing(&paths).hint("commit the changes, put them away with `git stash -u`, or start with `--allow-dirty`, which leaves them alone");
+                match left_by {
+                    Some(run) => report.hint(format!("if {run} left them, `proctor procedure resume {run}` goes on with it")),
+                    None => report,
+                }
+            }
+            Refusal::Unusable { .. } => report.hint("resolve or commit it first"),
+            Refusal::Operation { operation } => report.hint(format!("finish it or end it first: `git {operation} --continue` or `git {operation} --abort`")),
+            Refusal::Halted { run, reason } => report.halted(&run.to_string(), &reason),
+            Refusal::OtherWorktree { worktree, .. } => report.hint(format!("`proctor -C '{worktree}' procedure resume`")),
+            Refusal::NeedsAgents { .. } => report.hint("`proctor procedure lint` accepts such cards already; steps with shells alone can be run"),
+            Refusal::NeedsWorktree => report.hint("leave the key out, or set it to `in-place`"),
+            Refusal::MidStep { run, .. } => report.hint(format!("finish the step first: `proctor procedure resume {run}`")),
+        }
+    }
+}
+
+impl Report {
+    /// The same with what stands in the way of a run, and the ways out.
+    #[must_use]
+    pub fn halted(mut self, run: &str, reason: &HaltReason) -> Self {
+        self.causes.push(halt_sentence(reason));
+        let resume = format!("`proctor procedure resume {run}`");
+        match reason {
+            HaltReason::Interrupted => self.hint(format!("go on with {resume}")),
+            HaltReason::ForeignChanges(paths) => self
+                .listing(paths)
+                .hint(format!("commit them, put them away with `git stash -u`, or take them into the run with `proctor procedure resume {run} --accept-foreign`")),
+            HaltReason::ForeignCommits(commits) => {
+                let names: Vec<&str> = commits.iter().take(LISTED).map(proctor_domain::Oid::short).collect();
+                self.hint(format!("look at them with `git show {}`", names.join(" ")))
+                    .hint(format!("go on after them with `proctor procedure resume {run} --accept-foreign`"))
+            }
+            HaltReason::BranchMoved { expected, .. } => self.hint(format!("`git switch {expected}`, then {resume}")),
+            HaltReason::HistoryRewritten { expected } => self
+                .hint(format!("`git log {}` shows where the run was; to go on from here: `proctor procedure resume {run} --accept-foreign`", expected.short())),
+            HaltReason::Operation(name) => self.hint(format!("finish it or end it (`git {name} --continue` or `git {name} --abort`), then {resume}")),
+            HaltReason::HookChanged { paths, .. } => self
+                .listing(paths)
+                .hint(format!("commit or discard what the hook changed, then {resume}")),
+            HaltReason::HostsLost(_) => self.hint("`proctor doctor` checks what sessions need").hint(format!("then {resume}")),
+        }
+    }
+
+    /// The same with paths as causes.
+    fn listing(mut self, paths: &[RepoPath]) -> Self {
+        self.causes.extend(paths.iter().take(LISTED).map(|path| format!("changed: {path}")));
+        if paths.len() > LISTED {
+            self.causes.push(format!("and {} more", paths.len() - LISTED));
+        }
+        self
+    }
+}
+
+/// Why a run stands still, as one sentence without a full stop.
+pub fn halt_sentence(reason: &HaltReason) -> String {
+    match reason {
+        HaltReason::Interrupted => "it was interrupted".to_owned(),
+        HaltReason::ForeignChanges(paths) => format!("{} path(s) changed that are not the run's", paths.len()),
+        HaltReason::ForeignCommits(commits) => format!("{} commit(s) were made that are not the run's", commits.len()),
+        HaltReason::BranchMoved { expected, found } => format!("it works on {expected}, and HEAD is on {found}"),
+        HaltReason::HistoryRewritten { expected } => format!("its newest commit {} is no longer behind HEAD", expected.short()),
+        HaltReason::Operation(name) => format!("a {name} is in progress"),
+        HaltReason::HookChanged { output, .. } if output.trim().is_empty() => "a git hook changed files during a commit".to_owned(),
+        HaltReason::HookChanged { output, .. } => format!("a git hook changed files during a commit; it printed:\n{}", output.trim()),
+        HaltReason::HostsLost(count) => format!("{count} hosts of its step died one after the other"),
+    }
+}

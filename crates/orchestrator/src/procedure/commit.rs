@@ -1,0 +1,202 @@
+//! Proctor's own commits: made once, found again after a restart.
+
+use std::path::Path;
+
+use proctor_domain::procedure::{CommitPurpose, Failure, HaltReason, Outcome, Owed, Position, Records, RunEvent, StepState};
+use proctor_domain::session::Phase;
+use proctor_domain::{Oid, RepoPath};
+use proctor_process::killpoint;
+use proctor_workspace::{CommitEnd, CommitFacts, CommitRequest, Hooks};
+
+use super::driver::Driver;
+use super::{Notice, ProcedureError, record};
+
+/// How long a resume waits for a git of the dead driver before it ends it. Slow hooks may take their time.
+const EFFECT_PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+impl Driver<'_> {
+    /// Makes the commit that the run owes, or finds the one that an earlier driver made.
+    pub(super) fn commit(&mut self, purpose: CommitPurpose, paths: Vec<RepoPath>) -> Result<(), ProcedureError> {
+        if self.run.commit_was_planned() {
+            if let Some(commit) = self.find_own_commit(&purpose)? {
+                return self.committed(purpose, commit);
+            }
+        } else {
+            self.record(RunEvent::CommitPlanned { purpose: purpose.clone(), parent: self.run.head.clone() })?;
+        }
+        self.save()?;
+        let mut all_paths = paths.clone();
+        if let Some(card) = self.write_record()? {
+            if purpose == CommitPurpose::Start {
+                self.untracked.push(card.clone());
+            }
+            all_paths.push(card);
+        }
+        let request = CommitRequest {
+            message: self.message(&purpose),
+            // A commit that holds only Proctor's record is no work of the user's for hooks to judge.
+            hooks: if paths.is_empty() { Hooks::Skip } else { Hooks::Run },
+            untracked: std::mem::take(&mut self.untracked),
+            paths: all_paths,
+            limit: None,
+            marker: self.marker(&purpose),
+            log: self.context.site.state.git_log(&self.run_id),
+        };
+        killpoint::reach("before commit");
+        let end = self.context.site.repository.commit(&request)?;
+        killpoint::reach("after commit");
+        match end {
+            CommitEnd::Committed(commit) => {
+                let hooked = request.hooks == Hooks::Run && self.context.site.repository.has_commit_hooks()?;
+                self.committed(purpose, commit)?;
+                if hooked { self.check_hooks_left_nothing(&request) } else { Ok(()) }
+            }
+            CommitEnd::NothingToCommit => self.nothing_to_commit(purpose),
+            CommitEnd::HookRefused { output } => self.refused(purpose, Failure::HookRefused { output }),
+            CommitEnd::SigningFailed { output } => self.refused(purpose, Failure::Signing { output }),
+            CommitEnd::Refused { output } => self.refused(purpose, Failure::Git { output }),
+        }
+    }
+
+    /// After a restart: records the commit that an earlier driver planned and made, so that it is not taken for
+    /// somebody else's.
+    pub(super) fn adopt_own_commit(&mut self) -> Result<(), ProcedureError> {
+        let Owed::Commit(purpose, _) = self.run.owes() else { return Ok(()) };
+        if !self.run.commit_was_planned() {
+            return Ok(());
+        }
+        match self.find_own_commit(&purpose)? {
+            Some(commit) => self.committed(purpose, commit),
+            None => Ok(()),
+        }
+    }
+
+    fn committed(&mut self, purpose: CommitPurpose, commit: Oid) -> Result<(), ProcedureError> {
+        (self.context.notify)(Notice::Committed { purpose: &purpose, commit: &commit });
+        let index = self.step_index();
+        self.record(RunEvent::Committed { purpose: purpose.clone(), commit })?;
+        if let (CommitPurpose::Step(_), Some(index)) = (purpose, index) {
+            self.tell_if_decided(index);
+        }
+        Ok(())
+    }
+
+    fn step_index(&self) -> Option<usize> {
+        match self.run.position {
+            Position::InStep(index, _) => Some(index),
+            Position::Between | Position::Closing { .. } | Position::Ended(_) => None,
+        }
+    }
+
+    /// The paths turned out to be as HEAD has them (a filter or an attribute made them equal): there is nothing
+    /// of the step's to keep, which HEAD itself says.
+    fn nothing_to_commit(&mut self, purpose: CommitPurpose) -> Result<(), ProcedureError> {
+        match self.run.head.clone() {
+            Some(head) => self.committed(purpose, head),
+            None => self.refused(purpose, Failure::Git { output: "there is nothing to commit".to_owned() }),
+        }
+    }
+
+    fn refused(&mut self, purpose: CommitPurpose, failure: Failure) -> Result<(), ProcedureError> {
+        let index = self.step_index();
+        self.record(RunEvent::CommitRefused { purpose, failure })?;
+        if let Some(index) = index {
+            self.tell_if_decided(index);
+        }
+        Ok(())
+    }
+
+    /// A hook that edits files after they were staged leaves work that no check has seen.
+    fn check_hooks_left_nothing(&mut self, request: &CommitRequest) -> Result<(), ProcedureError> {
+        let status = self.context.site.repository.status()?;
+        let paths = self.foreign_changes(&status)?;
+        self.resting = Some(status);
+        if paths.is_empty() || self.run.halt.is_some() {
+            return Ok(());
+        }
+        let output = last_output(&request.log);
+        self.halt(HaltReason::HookChanged { paths, output })
+    }
+
+    /// Looks for a commit that an earlier driver made: first lets its git end, then goes by the trailers,
+    /// then, where a hook has stripped those, by the subject on top of the recorded parent.
+    fn find_own_commit(&mut self, purpose: &CommitPurpose) -> Result<Option<Oid>, ProcedureError> {
+        let repository = &self.context.site.repository;
+        repository.wait_for_or_end_effects(&self.marker(purpose), EFFECT_PATIENCE)?;
+        let message = self.message(purpose);
+        let subject = message.lines().next().unwrap_or_default();
+        let since = repository.commits_since(self.run.head.as_ref())?;
+        let trailers = self.trailers(purpose);
+        let marked = |commit: &&CommitFacts| trailers.iter().all(|trailer| commit.trailers.contains(trailer)) && commit.subject == subject;
+        let stripped = |commit: &&CommitFacts| commit.subject == subject && commit.parents.first() == self.run.head.as_ref();
+        let found = since.iter().find(marked).or_else(|| since.iter().find(stripped));
+        Ok(found.map(|commit| commit.oid.clone()))
+    }
+
+    /// Writes the run card as it will be true once the commit exists.
+    fn write_record(&self) -> Result<Option<RepoPath>, ProcedureError> {
+        let (Records::Git, Some(folder)) = (self.run.started.records, &self.run.started.folder) else { return Ok(None) };
+        let text = record::card(&self.run_id, &self.run, self.context.clock.now());
+        record::write(&self.context.site.repository.work_tree, folder, &text).map(Some)
+    }
+
+    fn message(&self, purpose: &CommitPurpose) -> String {
+        let subject = self.subject(purpose);
+        let trailers: Vec<String> = self.trailers(purpose).into_iter().map(|(key, value)| format!("{key}: {value}")).collect();
+        format!("{subject}\n\n{}\n", trailers.join("\n"))
+    }
+
+    fn subject(&self, purpose: &CommitPurpose) -> String {
+        let procedure = single_line(&self.run.started.procedure);
+        match (purpose, &self.run.position) {
+            (CommitPurpose::Start, _) => format!("Start procedure: {procedure}"),
+            (CommitPurpose::Step(step), Position::InStep(index, _)) => match &self.run.steps[*index].state {
+                StepState::Failing(failure) if failure.phase() == Some(Phase::Precheck) => {
+                    format!("[procedure] Failed step: {step} (precheck)")
+                }
+                StepState::Failing(_) => format!("[procedure] Failed step: {step}"),
+                StepState::Pending
+                | StepState::Running
+                | StepState::Skipping
+                | StepState::Completed
+                | StepState::Skipped(_)
+                | StepState::Failed(_) => format!("[procedure] Complete step: {step}"),
+            },
+            (CommitPurpose::Step(step), _) => format!("[procedure] Complete step: {step}"),
+            (CommitPurpose::End, Position::Closing { outcome: Outcome::Failed, .. }) => format!("Failed procedure: {procedure}"),
+            (CommitPurpose::End, _) => format!("Complete procedure: {procedure}"),
+        }
+    }
+
+    fn trailers(&self, purpose: &CommitPurpose) -> Vec<(String, String)> {
+        let mut trailers =
+            vec![("Procedure".to_owned(), single_line(&self.run.started.procedure)), ("Run".to_owned(), self.run_id.to_string())];
+        if let (CommitPurpose::Step(step), Position::InStep(index, _)) = (purpose, &self.run.position) {
+            trailers.push(("Step".to_owned(), step.to_string()));
+            trailers.push(("Attempt".to_owned(), self.run.steps[*index].attempts.to_string()));
+        }
+        trailers
+    }
+
+    /// What the environment of the git that makes this commit carries, so that a later driver finds it alive.
+    fn marker(&self, purpose: &CommitPurpose) -> String {
+        let (step, attempt) = match (purpose, &self.run.position) {
+            (CommitPurpose::Step(step), Position::InStep(index, _)) => (step.as_str(), self.run.steps[*index].attempts),
+            (CommitPurpose::Start, _) => ("start", 1),
+            (CommitPurpose::Step(_) | CommitPurpose::End, _) => ("end", 1),
+        };
+        format!("{}/{step}/{attempt}/commit", self.run_id)
+    }
+}
+
+/// The last lines that git and the hooks wrote to the log.
+fn last_output(log: &Path) -> String {
+    const KEPT: usize = 4 * 1024;
+    let text = std::fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(KEPT)..]).into_owned());
+    text.unwrap_or_default()
+}
+
+/// A name from a card as part of a commit's subject or trailer.
+fn single_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,103 @@
+//! Finding runs and reading them.
+
+use proctor_domain::procedure::{Definition, Run, RunEvent};
+use proctor_domain::{RepoPath, RunId, SessionId, Timestamp};
+use proctor_journal::{JournalStore, RunFilter, RunsWanted, SkippedRuns};
+use proctor_process::lock;
+
+use super::{ProcedureError, paths};
+use crate::Site;
+
+/// A run as the journal holds it.
+#[derive(Debug, Clone)]
+pub struct LoadedRun {
+    /// Its id.
+    pub run_id: RunId,
+    /// The run, folded from its events.
+    pub run: Run,
+    /// The number of its events.
+    pub version: u64,
+    /// When its newest event was recorded.
+    pub newest_event: Timestamp,
+}
+
+/// Reads and folds a run.
+///
+/// # Errors
+/// Its record is damaged, or there is none.
+pub fn load_run(journal: &dyn JournalStore, run_id: &RunId) -> Result<LoadedRun, ProcedureError> {
+    let events = journal.read(run_id)?;
+    let version = u64::try_from(events.len()).unwrap_or(u64::MAX);
+    let newest_event = events.last().map_or(Timestamp(0), |(at, _)| *at);
+    let damaged = |source| ProcedureError::DamagedRun { run: run_id.clone(), source };
+    let run = Run::replay(events).map_err(damaged)?.ok_or_else(|| ProcedureError::EmptyRun { run: run_id.clone() })?;
+    Ok(LoadedRun { run_id: run_id.clone(), run, version, newest_event })
+}
+
+/// The run that `text` means: an id or the start of one, or a run folder (its path or its last part).
+///
+/// # Errors
+/// There is none, or several.
+pub fn find_run(site: &Site, journal: &dyn JournalStore, text: &str) -> Result<RunId, ProcedureError> {
+    let unresolved = match journal.resolve(text) {
+        Ok(run) => return Ok(run),
+        Err(error) => error,
+    };
+    let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or(text);
+    let name = if name.ends_with(".procedure-run.card") { text.trim_end_matches('/').rsplit('/').nth(1).unwrap_or(name) } else { name };
+    let all = RunFilter { skipped: SkippedRuns::Shown, ..here(site) };
+    let is_meant = |folder: &RepoPath| folder.as_bytes().rsplit(|byte| *byte == b'/').next() == Some(name.as_bytes());
+    let found = journal.runs(&all)?.into_iter().find(|row| row.folder.as_ref().is_some_and(is_meant));
+    found.map(|row| row.run).ok_or_else(|| unresolved.into())
+}
+
+/// The newest run of this working tree that stands as `wanted`, by the time of its start.
+///
+/// # Errors
+/// The journal can't be read.
+pub fn newest_run(site: &Site, journal: &dyn JournalStore, wanted: RunsWanted) -> Result<Option<RunId>, ProcedureError> {
+    let filter = RunFilter { wanted, skipped: SkippedRuns::Shown, limit: Some(1), ..here(site) };
+    Ok(journal.runs(&filter)?.into_iter().next().map(|row| row.run))
+}
+
+/// Every run of this working tree.
+pub(super) fn here(site: &Site) -> RunFilter {
+    RunFilter { worktree: Some(paths::stored(&site.repository.work_tree)), ..RunFilter::default() }
+}
+
+/// Whether the driver of a run, or the host of its current session, is alive.
+///
+/// # Errors
+/// A lock can't be looked at.
+pub fn is_alive(site: &Site, loaded: &LoadedRun) -> Result<bool, ProcedureError> {
+    if lock::holder_if_held(&site.state.run_lock(&loaded.run_id))?.is_some() {
+        return Ok(true);
+    }
+    match loaded.run.open_session() {
+        Some(session) => Ok(lock::holder_if_held(&site.state.session_lock(session))?.is_some()),
+        None => Ok(false),
+    }
+}
+
+/// Whether a host is at work for this run although its driver may be dead.
+pub(super) fn host_is_alive(site: &Site, journal: &dyn JournalStore, run: &RunId) -> Result<bool, ProcedureError> {
+    // A damaged record of another run can't say what its host was; `doctor` names it.
+    let Ok(events) = journal.read(run) else { return Ok(false) };
+    let Some(session) = newest_session(&events) else { return Ok(false) };
+    Ok(lock::holder_if_held(&site.state.session_lock(session))?.is_some())
+}
+
+fn newest_session(events: &[(Timestamp, RunEvent)]) -> Option<&SessionId> {
+    events.iter().rev().find_map(|(_, event)| if let RunEvent::SessionOpened { session, .. } = event { Some(session) } else { None })
+}
+
+/// The definition that a run follows: the card as it was stored, read again.
+///
+/// # Errors
+/// It is gone, or this version can't read it any more.
+pub(super) fn definition_of(site: &Site, journal: &dyn JournalStore, loaded: &LoadedRun) -> Result<Definition, ProcedureError> {
+    let lost = |source| ProcedureError::LostDefinition { run: loaded.run_id.clone(), source };
+    let text = journal.snapshot(&loaded.run.started.snapshot).map_err(|source| lost(Some(source)))?;
+    let source = proctor_cards::Source { path: loaded.run.started.card.to_string().into(), text };
+    proctor_cards::read_procedure(&source, site.layout, &site.box_defaults).map(|card| card.definition).map_err(|_| lost(None))
+}

@@ -1,0 +1,52 @@
+//! The run's card in the repository, where records are kept in git.
+
+use std::path::Path;
+
+use proctor_cards::{RunCard, render_run_card};
+use proctor_domain::procedure::Run;
+use proctor_domain::{RepoPath, RunId, Timestamp};
+use proctor_process::durable::{self, Durability};
+
+use super::{ProcedureError, paths};
+
+/// The file name of a run card inside its run folder.
+const FILE_NAME: &str = "run.procedure-run.card";
+
+/// The card's text as it will be true of the commit that the run owes now.
+pub(super) fn card(run_id: &RunId, run: &Run, at: Timestamp) -> String {
+    let mut card = RunCard::of(run, at);
+    card.run = Some(run_id.clone());
+    render_run_card(&card)
+}
+
+/// How a card writes when the run may be removed.
+pub(super) fn expires_text(expires: Option<Timestamp>) -> String {
+    expires
+        .map_or_else(|| "never".to_owned(), |at| jiff::Timestamp::from_millisecond(at.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_string())
+}
+
+/// The card's path in the repository.
+pub(super) fn path(folder: &RepoPath) -> RepoPath {
+    let mut bytes = folder.as_bytes().to_vec();
+    bytes.push(b'/');
+    bytes.extend_from_slice(FILE_NAME.as_bytes());
+    RepoPath::new(bytes)
+}
+
+/// Writes the card and returns its path in the repository.
+///
+/// Only against readers and our own death: the commit that follows makes it survive a power cut.
+pub(super) fn write(work_tree: &Path, folder: &RepoPath, text: &str) -> Result<RepoPath, ProcedureError> {
+    let path = path(folder);
+    let file = paths::on_disk(work_tree, &path);
+    let parent = file.parent().unwrap_or(work_tree);
+    let failed = |source| ProcedureError::Write { path: parent.to_path_buf(), source };
+    std::fs::create_dir_all(parent).map_err(failed)?;
+    // A step may have put a link in place of the folder: nothing is written outside the work tree.
+    let real = parent.canonicalize().map_err(failed)?;
+    if !real.starts_with(work_tree.canonicalize().map_err(failed)?) {
+        return Err(ProcedureError::OutsideWorkTree { path: parent.to_path_buf() });
+    }
+    durable::write(&file, text.as_bytes(), Durability::Renamed)?;
+    Ok(path)
+}

@@ -1,0 +1,216 @@
+//! Going on with a run: after a failure, a stop, or the death of its driver or host.
+
+use proctor_cards::{Source, read_procedure};
+use proctor_domain::procedure::{HaltReason, Outcome, Owed, Position, RunEvent, StepPlan};
+use proctor_domain::{Clock, RepoPath, RunId};
+use proctor_engine::Found;
+use proctor_journal::JournalStore;
+
+use super::driver::{Context, Driver, DriverLocks, RunEnd, Standing, Stop, Stored};
+use super::lookup::{LoadedRun, definition_of, load_run};
+use super::start::{WhenBusy, lock_run, lock_tree, refuse_unsupported};
+use super::{Notice, ProcedureError, Refusal, paths, since};
+use crate::Site;
+
+/// What the caller of `procedure resume` asks for.
+#[derive(Debug, Clone)]
+pub struct ResumeRequest {
+    /// The run.
+    pub run: RunId,
+    /// Replaces the directive.
+    pub directive: Option<String>,
+    /// Which version of the card to follow.
+    pub definition: NewDefinition,
+    /// What to do about what others did to the tree since.
+    pub attitude: Attitude,
+}
+
+/// Which version of the card a resumed run follows.
+#[derive(Debug, Clone)]
+pub enum NewDefinition {
+    /// The one it was started with.
+    Keep,
+    /// This one. Steps that are decided are kept by id.
+    Take(Source),
+}
+
+/// What to do about what others did to the tree since the run stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attitude {
+    /// Refuse to go on.
+    Strict,
+    /// Go on with the tree as it is; changed files count as the next step's.
+    AcceptForeign,
+}
+
+/// What came of a resume.
+#[derive(Debug)]
+pub enum Resumption {
+    /// The run is over and has nothing to go on with.
+    Over {
+        /// How it stands.
+        standing: Standing,
+        /// The run as it is.
+        loaded: Box<LoadedRun>,
+    },
+    /// It was driven on.
+    Driven(Box<RunEnd>),
+}
+
+/// Goes on with a run and drives it as far as it goes.
+///
+/// # Errors
+/// It is refused, or we failed.
+pub fn resume_run(
+    site: &Site,
+    journal: &mut dyn JournalStore,
+    clock: &dyn Clock,
+    notify: &mut dyn FnMut(Notice<'_>),
+    request: ResumeRequest,
+) -> Result<Resumption, ProcedureError> {
+    let loaded = load_run(journal, &request.run)?;
+    if let Position::Ended(Outcome::Completed | Outcome::Skipped | Outcome::Inconclusive) = loaded.run.position
+        && matches!(request.definition, NewDefinition::Keep)
+    {
+        return Ok(Resumption::Over { standing: Standing::at_rest(&loaded.run), loaded: Box::new(loaded) });
+    }
+    let mut driver = take_over(Context { site, journal, clock, notify }, loaded)?;
+    driver.prepare_resume(&request)?;
+    driver.drive().map(|end| Resumption::Driven(Box::new(end)))
+}
+
+/// Becomes the driver of a run whose driver is gone.
+pub(super) fn take_over(context: Context<'_>, loaded: LoadedRun) -> Result<Driver<'_>, ProcedureError> {
+    let site = context.site;
+    let run_id = loaded.run_id.clone();
+    if loaded.run.started.worktree != paths::stored(&site.repository.work_tree) {
+        return Err(Refusal::OtherWorktree { run: run_id, worktree: loaded.run.started.worktree }.into());
+    }
+    let run_lock = lock_run(site, &run_id)?.ok_or_else(|| Refusal::Live { run: run_id.clone() })?;
+    let tree = lock_tree(site, context.journal, context.notify, &run_id, WhenBusy::Refuse)?;
+    // Read again under the lock: its driver may have written its last events in between.
+    let loaded = load_run(context.journal, &run_id)?;
+    let definition = definition_of(site, context.journal, &loaded)?;
+    let last_activity = since::last_activity(site, &loaded);
+    let stored = Stored { run_id, run: loaded.run, definition, version: loaded.version };
+    let mut driver = Driver::new(context, DriverLocks { _run: run_lock, _tree: tree }, stored)?;
+    driver.last_activity = Some(last_activity);
+    Ok(driver)
+}
+
+impl Driver<'_> {
+    /// Makes sure that the tree is as the run left it, then records that it goes on.
+    fn prepare_resume(&mut self, request: &ResumeRequest) -> Result<(), ProcedureError> {
+        let alive = self.look_for_session()?;
+        if alive && matches!(request.definition, NewDefinition::Take(_)) {
+            return Err(self.mid_step());
+        }
+        let procedure = self.run.started.procedure.clone();
+        (self.context.notify)(Notice::Resumed { run: &self.run_id, procedure: &procedure });
+        if alive {
+            // Nothing stood still: there is no change of hands to check or to record.
+            return Ok(());
+        }
+        self.adopt_own_commit()?;
+        let (head, accepted) = self.check_foreign(request.attitude)?;
+        self.accepted.clone_from(&accepted);
+        self.record(RunEvent::Resumed { head, accepted, directive: request.directive.clone() })?;
+        if let NewDefinition::Take(source) = &request.definition {
+            self.redefine(source)?;
+        }
+        self.save()
+    }
+
+    /// Whether the session that the run is in is alive; what is found is kept for the loop.
+    fn look_for_session(&mut self) -> Result<bool, ProcedureError> {
+        let Some(session) = self.run.open_session().cloned() else { return Ok(false) };
+        let state = &self.context.site.state;
+        let found = proctor_engine::find(&state.session(&session), &state.session_lock(&session))?;
+        let alive = matches!(found, Found::Live(_));
+        self.found = Some(found);
+        Ok(alive)
+    }
+
+    fn mid_step(&self) -> ProcedureError {
+        match self.run.current_step() {
+            Some(step) => Refusal::MidStep { run: self.run_id.clone(), step: step.plan.id.clone() }.into(),
+            None => Refusal::Live { run: self.run_id.clone() }.into(),
+        }
+    }
+
+    /// HEAD as the run may take it to be, and the foreign paths that were accepted.
+    fn check_foreign(&mut self, attitude: Attitude) -> Result<(Option<proctor_domain::Oid>, Vec<RepoPath>), ProcedureError> {
+        let status = self.context.site.repository.status()?;
+        if let Some(reason) = self.moved(&status) {
+            return Err(self.cannot_go_on(reason));
+        }
+        let mut head = self.run.head.clone();
+        if status.head != self.run.head {
+            match self.commits_after(self.run.head.as_ref(), &status)? {
+                Ok(_) if self.all_made_by_step()? => {}
+                Ok(_) | Err(HaltReason::HistoryRewritten { .. }) if attitude == Attitude::AcceptForeign => head = status.head.clone(),
+                Ok(commits) => return Err(self.cannot_go_on(HaltReason::ForeignCommits(commits))),
+                Err(reason) => return Err(self.cannot_go_on(reason)),
+            }
+        }
+        let changed = self.changed_paths(&status);
+        let foreign = self.foreign_since_stop(&changed)?;
+        if !foreign.is_empty() && attitude == Attitude::Strict {
+            return Err(self.cannot_go_on(HaltReason::ForeignChanges(foreign)));
+        }
+        Ok((head, foreign))
+    }
+
+    fn cannot_go_on(&self, reason: HaltReason) -> ProcedureError {
+        Refusal::Halted { run: self.run_id.clone(), reason }.into()
+    }
+
+    /// Whether the run is inside a step whose own shells can have made every commit since its baseline.
+    fn all_made_by_step(&self) -> Result<bool, ProcedureError> {
+        if self.run.current_step().is_none() {
+            return Ok(false);
+        }
+        let until = self.last_activity.map_or(i64::MAX, |moment| moment.0);
+        let commits = self.context.site.repository.commits_since(self.run.head.as_ref())?;
+        Ok(commits.iter().all(|commit| commit.committed_at.saturating_mul(1_000) <= until))
+    }
+
+    /// The changed paths that the run did not leave like this.
+    ///
+    /// A run that stopped in good order recorded what it left, and that is compared by content. One whose
+    /// driver died did not; what was changed after its last sign of life is not its doing.
+    fn foreign_since_stop(&self, changed: &[RepoPath]) -> Result<Vec<RepoPath>, ProcedureError> {
+        let stopped_in_order = self.run.halt.is_some() || matches!(self.run.position, Position::Ended(_));
+        if stopped_in_order {
+            let own = self.unchanged_since(self.run.left.as_ref(), changed)?;
+            return Ok(changed.iter().filter(|path| !own.contains(path)).cloned().collect());
+        }
+        if self.run.current_step().is_none() {
+            return Ok(changed.to_vec());
+        }
+        let work_tree = &self.context.site.repository.work_tree;
+        Ok(self.last_activity.map_or_else(Vec::new, |moment| since::changed_after(work_tree, changed, moment)))
+    }
+
+    /// From here on the run follows another version of its card.
+    fn redefine(&mut self, source: &Source) -> Result<(), ProcedureError> {
+        let site = self.context.site;
+        let definition = read_procedure(source, site.layout, &site.box_defaults).map_err(ProcedureError::Card)?.definition;
+        refuse_unsupported(&definition)?;
+        while let Owed::Drive(_) | Owed::Restore(_) = self.run.owes() {
+            self.step_once()?;
+        }
+        if self.run.current_step().is_some_and(|step| step.attempts > 0) && !self.may_redefine() {
+            return Err(self.mid_step());
+        }
+        let snapshot = self.context.journal.put_snapshot(&source.text)?;
+        self.record(RunEvent::Redefined { snapshot, steps: StepPlan::of(&definition) })?;
+        self.definition = definition;
+        Ok(())
+    }
+
+    /// Between steps, or before the first phase of an attempt whose traces were put back.
+    fn may_redefine(&self) -> bool {
+        matches!(self.run.owes(), Owed::OpenSession(..)) && self.stop == Stop::No
+    }
+}

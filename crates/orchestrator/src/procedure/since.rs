@@ -1,0 +1,59 @@
+//! What changed in a working tree after the last moment at which a dead run can have done it.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use proctor_domain::{RepoPath, SessionId, Timestamp};
+
+use super::lookup::LoadedRun;
+use super::paths;
+use crate::Site;
+
+/// A host shows that it lives once a second, and file systems stamp in ticks: a change this long after
+/// its last sign of life was somebody else's.
+const SLACK_MILLIS: u64 = 1_500;
+
+/// The last moment at which the run's own processes can have changed the tree.
+pub(super) fn last_activity(site: &Site, loaded: &LoadedRun) -> Timestamp {
+    let of_session = loaded.run.open_session().and_then(|session| session_activity(site, session));
+    loaded.newest_event.max(of_session.unwrap_or(loaded.newest_event)).plus_millis(SLACK_MILLIS)
+}
+
+fn session_activity(site: &Site, session: &SessionId) -> Option<Timestamp> {
+    let sign_of_life = proctor_engine::last_sign_of_life(&site.state.session_lock(session)).and_then(timestamp);
+    let report = site
+        .state
+        .session(session)
+        .join("report.json")
+        .metadata()
+        .ok()
+        .and_then(|metadata| metadata.modified().ok()?.into())
+        .and_then(timestamp);
+    sign_of_life.max(report)
+}
+
+fn timestamp(time: SystemTime) -> Option<Timestamp> {
+    i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok().map(Timestamp)
+}
+
+/// Those of `changed` that were changed after `moment`.
+///
+/// The change time can't be set by a program, unlike the modification time. A deleted path has none;
+/// the nearest folder that is left tells when something was last added or removed in it.
+pub(super) fn changed_after(work_tree: &Path, changed: &[RepoPath], moment: Timestamp) -> Vec<RepoPath> {
+    changed.iter().filter(|path| change_time(work_tree, path).is_some_and(|at| at > moment)).cloned().collect()
+}
+
+fn change_time(work_tree: &Path, path: &RepoPath) -> Option<Timestamp> {
+    let file = paths::on_disk(work_tree, path);
+    if let Ok(metadata) = file.symlink_metadata() {
+        return Some(stamp(metadata.ctime(), metadata.ctime_nsec()));
+    }
+    let folder = file.ancestors().skip(1).find_map(|folder| folder.symlink_metadata().ok())?;
+    Some(stamp(folder.mtime(), folder.mtime_nsec()))
+}
+
+fn stamp(seconds: i64, nanoseconds: i64) -> Timestamp {
+    Timestamp(seconds.saturating_mul(1_000).saturating_add(nanoseconds / 1_000_000))
+}

@@ -1,0 +1,317 @@
+//! The start of a run: everything that can refuse it, then its first event.
+
+use std::path::Path;
+
+use proctor_cards::{Source, read_procedure};
+use proctor_domain::procedure::{Definition, Isolation, Records, RunStarted, StepId, StepPlan};
+use proctor_domain::session::Phase;
+use proctor_domain::{Clock, Oid, RepoPath, RunId, retention};
+use proctor_journal::{JournalStore, RunFilter, RunsWanted};
+use proctor_process::ProcessIdentity;
+use proctor_process::lock::{self, Attempt, HeldLock};
+use proctor_workspace::{ChangeKind, Status, worktree_key};
+
+use super::driver::{Context, Driver, DriverLocks, RunEnd, Stored};
+use super::lookup::host_is_alive;
+use super::{Notice, ProcedureError, Refusal, folder, inputs, paths, restore};
+use crate::{Site, random_bits};
+
+/// What the caller of `procedure run` asks for.
+#[derive(Debug, Clone)]
+pub struct StartRequest {
+    /// The card.
+    pub source: Source,
+    /// The one free text.
+    pub directive: Option<String>,
+    /// `--input` values, in order.
+    pub inputs: Vec<(String, String)>,
+    /// The only step to run.
+    pub only: Option<String>,
+    /// What to do about changes that are there already.
+    pub dirty: Dirty,
+    /// What to do when another run works in this tree.
+    pub when_busy: WhenBusy,
+}
+
+/// What to do about changes that are in the working tree before a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dirty {
+    /// Refuse the run.
+    Refuse,
+    /// Save them under a salvage ref and leave them alone.
+    Allow,
+}
+
+/// What to do when another run works in the same tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenBusy {
+    /// Refuse.
+    Refuse,
+    /// Wait until it is free.
+    Wait,
+}
+
+/// What a run would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The procedure's name.
+    pub procedure: String,
+    /// Its description.
+    pub description: String,
+    /// Where it would be recorded.
+    pub records: Records,
+    /// The directive.
+    pub directive: Option<String>,
+    /// The inputs, defaults filled in.
+    pub inputs: Vec<(String, String)>,
+    /// Its steps.
+    pub steps: Vec<PlannedStep>,
+}
+
+/// What a run would do in one step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedStep {
+    /// The step's id.
+    pub id: StepId,
+    /// Its description.
+    pub description: String,
+    /// The phases that have shells.
+    pub phases: Vec<Phase>,
+    /// Its condition, not evaluated: it may depend on outputs.
+    pub when: Option<String>,
+    /// Whether `--step` chose another one.
+    pub selected: bool,
+}
+
+/// The card's definition and the request, checked against each other.
+struct Checked {
+    definition: Definition,
+    records: Records,
+    inputs: std::collections::BTreeMap<String, String>,
+    only: Option<StepId>,
+}
+
+fn check(site: &Site, request: &StartRequest) -> Result<Checked, ProcedureError> {
+    let definition = read_procedure(&request.source, site.layout, &site.box_defaults).map_err(ProcedureError::Card)?.definition;
+    let inputs = inputs::resolve(&definition.inputs, &request.inputs)?;
+    if request.directive.as_ref().is_some_and(|directive| directive.len() > inputs::LONGEST_INPUT) {
+        return Err(ProcedureError::InputTooLong {
+            name: "--directive".to_owned(),
+            bytes: request.directive.as_ref().map_or(0, String::len),
+        });
+    }
+    let only = match &request.only {
+        None => None,
+        Some(wanted) => Some(find_step(&definition, wanted)?),
+    };
+    let records = definition.records.or(site.settings.records).unwrap_or_else(|| site.layout.default_records());
+    Ok(Checked { definition, records, inputs, only })
+}
+
+fn find_step(definition: &Definition, wanted: &str) -> Result<StepId, ProcedureError> {
+    let known = || definition.steps.iter().map(|step| step.id.clone()).collect::<Vec<_>>();
+    let found = definition.steps.iter().find(|step| step.id.as_str() == wanted);
+    found.map(|step| step.id.clone()).ok_or_else(|| ProcedureError::UnknownStep { step: wanted.to_owned(), known: known() })
+}
+
+/// What `procedure run` would do. Touches nothing.
+///
+/// # Errors
+/// The card or the request has mistakes.
+pub fn plan_run(site: &Site, request: &StartRequest) -> Result<Plan, ProcedureError> {
+    let checked = check(site, request)?;
+    let plans = StepPlan::of(&checked.definition);
+    let steps = checked.definition.steps.iter().zip(plans).map(|(step, plan)| PlannedStep {
+        id: step.id.clone(),
+        description: step.description.clone(),
+        phases: plan.phases,
+        when: step.when.clone(),
+        selected: checked.only.as_ref().is_none_or(|only| *only == step.id),
+    });
+    Ok(Plan {
+        steps: steps.collect(),
+        procedure: checked.definition.name,
+        description: checked.definition.description,
+        records: checked.records,
+        directive: request.directive.clone(),
+        inputs: checked.inputs.into_iter().collect(),
+    })
+}
+
+/// Refuses what this version can't run.
+pub(super) fn refuse_unsupported(definition: &Definition) -> Result<(), Refusal> {
+    if let Some(step) = definition.steps.iter().find(|step| step.needs_agents()) {
+        return Err(Refusal::NeedsAgents { step: step.id.clone() });
+    }
+    if definition.isolation == Some(Isolation::Worktree) {
+        return Err(Refusal::NeedsWorktree);
+    }
+    Ok(())
+}
+
+/// Starts a run and drives it as far as it goes.
+///
+/// # Errors
+/// It is refused, or we failed. What its steps do is told by the [`RunEnd`].
+pub fn start_run(
+    site: &Site,
+    journal: &mut dyn JournalStore,
+    clock: &dyn Clock,
+    notify: &mut dyn FnMut(Notice<'_>),
+    request: &StartRequest,
+) -> Result<RunEnd, ProcedureError> {
+    let checked = check(site, request)?;
+    refuse_unsupported(&checked.definition)?;
+    let run_id = RunId::from_bits(random_bits()?);
+    let tree = lock_tree(site, journal, notify, &run_id, request.when_busy)?;
+    let status = site.repository.status()?;
+    refuse_unready(site, journal, &status, request.dirty)?;
+    let run_lock = lock_run(site, &run_id)?.ok_or_else(|| Refusal::Live { run: run_id.clone() })?;
+    let snapshot = journal.put_snapshot(&request.source.text)?;
+    let started = started(site, clock, request, &checked, (&run_id, snapshot, &status))?;
+    let procedure = started.procedure.clone();
+    let context = Context { site, journal, clock, notify };
+    (context.notify)(Notice::Started { run: &run_id, procedure: &procedure, steps: started.steps.len() });
+    let run = proctor_domain::procedure::Run::start(clock.now(), started.clone());
+    let stored = Stored { run_id, run, definition: checked.definition, version: 0 };
+    let mut driver = Driver::new(context, DriverLocks { _run: run_lock, _tree: tree }, stored)?;
+    driver.record_start(started);
+    driver.resting = Some(status);
+    driver.drive()
+}
+
+fn started(
+    site: &Site,
+    clock: &dyn Clock,
+    request: &StartRequest,
+    checked: &Checked,
+    (run_id, snapshot, status): (&RunId, String, &Status),
+) -> Result<RunStarted, ProcedureError> {
+    let definition = &checked.definition;
+    let foreign = status.paths();
+    let foreign_snapshot = if foreign.is_empty() { None } else { Some(save_foreign(site, run_id, &foreign, status)?) };
+    let folder = match checked.records {
+        Records::Git => Some(folder::free(site, &definition.name, clock.now())),
+        Records::State => None,
+    };
+    Ok(RunStarted {
+        procedure: definition.name.clone(),
+        card: relative_to(&site.repository.work_tree, &site.card_root.join(&request.source.path)),
+        snapshot,
+        steps: StepPlan::of(definition),
+        records: checked.records,
+        directive: request.directive.clone(),
+        inputs: checked.inputs.clone(),
+        only: checked.only.clone(),
+        worktree: paths::stored(&site.repository.work_tree),
+        card_root: relative_to(&site.repository.work_tree, &site.card_root),
+        branch: status.branch.clone(),
+        head: status.head.clone(),
+        folder,
+        foreign,
+        foreign_snapshot,
+        run_expiry: definition.run_expiry.unwrap_or(retention::COMPLETED),
+        failed_run_expiry: definition.failed_run_expiry.unwrap_or(retention::FAILED),
+    })
+}
+
+fn save_foreign(site: &Site, run_id: &RunId, paths: &[RepoPath], status: &Status) -> Result<Oid, ProcedureError> {
+    let tree = site.repository.snapshot(paths)?;
+    let reference = format!("{}/foreign", restore::salvage_prefix(run_id));
+    let message = format!("Saved before {run_id} started with --allow-dirty\n");
+    site.repository.save(&reference, &tree, status.head.as_ref(), &message)?;
+    Ok(tree)
+}
+
+/// `path` relative to the top of the work tree where it lies inside, else as it is.
+fn relative_to(work_tree: &Path, path: &Path) -> RepoPath {
+    paths::stored(path.strip_prefix(work_tree).unwrap_or(path))
+}
+
+fn refuse_unready(site: &Site, journal: &dyn JournalStore, status: &Status, dirty: Dirty) -> Result<(), ProcedureError> {
+    if let Some(operation) = &status.operation {
+        return Err(Refusal::Operation { operation: operation.clone() }.into());
+    }
+    if !status.changes.is_empty() && dirty == Dirty::Refuse {
+        let left_by = unended_here(site, journal)?.into_iter().next();
+        return Err(Refusal::Dirty { paths: status.paths(), left_by }.into());
+    }
+    refuse_unusable(status)?;
+    site.repository.identity_works()?;
+    site.repository.probe_signing()?;
+    Ok(())
+}
+
+/// What no run can work around, with or without `--allow-dirty`.
+fn refuse_unusable(status: &Status) -> Result<(), Refusal> {
+    for change in &status.changes {
+        let reason = match change.kind {
+            ChangeKind::Unmerged => "it is in a conflict",
+            ChangeKind::SubmoduleDirty => "it is a submodule with uncommitted changes of its own",
+            ChangeKind::Modified
+            | ChangeKind::Added
+            | ChangeKind::Deleted
+            | ChangeKind::Untracked
+            | ChangeKind::SubmoduleMoved
+            | ChangeKind::NestedRepository => continue,
+        };
+        return Err(Refusal::Unusable { path: change.path.clone(), reason });
+    }
+    Ok(())
+}
+
+fn unended_here(site: &Site, journal: &dyn JournalStore) -> Result<Vec<RunId>, ProcedureError> {
+    let filter =
+        RunFilter { worktree: Some(paths::stored(&site.repository.work_tree)), wanted: RunsWanted::Resumable, ..RunFilter::default() };
+    Ok(journal.runs(&filter)?.into_iter().map(|row| row.run).collect())
+}
+
+/// Takes the lock of the working tree, and makes sure that no host of a dead driver is at work in it.
+pub(super) fn lock_tree(
+    site: &Site,
+    journal: &dyn JournalStore,
+    notify: &mut dyn FnMut(Notice<'_>),
+    run_id: &RunId,
+    when_busy: WhenBusy,
+) -> Result<HeldLock, ProcedureError> {
+    let path = site.state.worktree_lock(&worktree_key(&site.repository.work_tree));
+    let holder_text = holder_text(run_id)?;
+    let held = match lock::try_acquire(&path, &holder_text)? {
+        Attempt::Acquired(held) => held,
+        Attempt::Held { holder } => {
+            let holder = run_in_holder(&holder);
+            if site.variable("PROCTOR_RUN").is_some_and(|outer| outer == holder.as_str()) {
+                return Err(Refusal::Nested { outer: holder }.into());
+            }
+            if when_busy == WhenBusy::Refuse {
+                return Err(Refusal::Busy { holder }.into());
+            }
+            notify(Notice::Waiting { holder });
+            lock::acquire(&path, &holder_text)?
+        }
+    };
+    for other in unended_here(site, journal)? {
+        if other != *run_id && host_is_alive(site, journal, &other)? {
+            return Err(Refusal::Busy { holder: other.to_string() }.into());
+        }
+    }
+    Ok(held)
+}
+
+/// Takes the lock of a run; `None` when its driver is alive.
+pub(super) fn lock_run(site: &Site, run_id: &RunId) -> Result<Option<HeldLock>, ProcedureError> {
+    Ok(match lock::try_acquire(&site.state.run_lock(run_id), &holder_text(run_id)?)? {
+        Attempt::Acquired(held) => Some(held),
+        Attempt::Held { .. } => None,
+    })
+}
+
+/// What a driver writes into its locks: its run, and how to signal it.
+fn holder_text(run_id: &RunId) -> Result<String, ProcedureError> {
+    let identity = ProcessIdentity::current()?;
+    Ok(format!("{run_id} {identity}"))
+}
+
+fn run_in_holder(holder: &str) -> String {
+    holder.split_whitespace().next().unwrap_or("another process").to_owned()
+}
