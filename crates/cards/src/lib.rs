@@ -6,19 +6,23 @@
 
 mod boxes;
 mod finding;
+mod front;
 mod keys;
 mod layout;
 mod locate;
+mod nearest;
 mod procedure;
 mod run_card;
 mod source;
 pub mod template;
+mod yaml;
 
 pub use boxes::{BoxDefaults, load_box_defaults, read_box_json};
 pub use finding::{Finding, Level};
 pub use keys::{KeyDoc, key_reference};
 pub use layout::Layout;
 pub use locate::{FindError, ListedCard, find_procedure, list_procedures};
+pub use nearest::nearest;
 pub use procedure::{Card, read_procedure};
 pub use run_card::{
     PrecheckRecord, PrecheckStatus, RunCard, RunPhaseRecord, RunStepRecord, StepStatus, Streams, ValidateRecord, read_run_card,

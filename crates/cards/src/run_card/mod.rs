@@ -1,12 +1,19 @@
 //! Run cards: the record of a run that people can read, and whose `expires` they can edit.
 
+mod expires;
+mod of;
+mod read;
+mod render;
+
 use std::collections::BTreeMap;
 
-use proctor_domain::procedure::{CheckResult, Outcome, Run, SkipReason};
+use proctor_domain::procedure::{CheckResult, Outcome, SkipReason};
 use proctor_domain::retention::Expires;
 use proctor_domain::{Oid, RunId, Timestamp};
 
-use crate::Finding;
+pub use expires::set_expires;
+pub use read::read_run_card;
+pub use render::render_run_card;
 
 /// The record of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +24,8 @@ pub struct RunCard {
     pub procedure: String,
     /// How it ended; absent while it is open.
     pub outcome: Option<Outcome>,
-    /// When it started.
-    pub started_at: Timestamp,
+    /// When it started; absent in some cards that another program wrote.
+    pub started_at: Option<Timestamp>,
     /// When it ended.
     pub completed_at: Option<Timestamp>,
     /// The one free text its caller gave.
@@ -46,6 +53,19 @@ pub enum StepStatus {
     Failed,
 }
 
+impl StepStatus {
+    /// The word used in cards.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Skipped(_) => "skipped",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// The record of one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunStepRecord {
@@ -61,6 +81,8 @@ pub struct RunStepRecord {
     pub attempts: u32,
     /// Why it failed: one sentence.
     pub error: Option<String>,
+    /// Why earlier attempts failed, oldest first.
+    pub earlier_errors: Vec<String>,
     /// What its precheck did.
     pub precheck: Option<PrecheckRecord>,
     /// What its run phase did.
@@ -93,6 +115,17 @@ pub enum PrecheckStatus {
     Skip,
     /// The precheck itself failed.
     Fail,
+}
+
+impl PrecheckStatus {
+    /// The word used in cards.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Skip => "skip",
+            Self::Fail => "fail",
+        }
+    }
 }
 
 /// What a precheck did.
@@ -130,27 +163,4 @@ pub struct ValidateRecord {
     pub error: Option<String>,
     /// Why there is no verdict: a word such as `max-turns`.
     pub reason: Option<String>,
-}
-
-impl RunCard {
-    /// The record of `run` as it will be true of the commit that is made now, at `at`: a step whose commit is
-    /// due counts as decided, a run whose last commit is due counts as ended.
-    pub fn of(_run: &Run, _at: Timestamp) -> Self {
-        todo!()
-    }
-}
-
-/// The card's text.
-pub fn render_run_card(_card: &RunCard) -> String {
-    todo!()
-}
-
-/// Reads a run card, the older form (`status`) or the newer (`outcome`). Keys it does not know are ignored.
-pub fn read_run_card(_text: &str) -> Result<RunCard, Finding> {
-    todo!()
-}
-
-/// The card with another `expires`; every other byte stays as it is.
-pub fn set_expires(_text: &str, _value: &str) -> Result<String, Finding> {
-    todo!()
 }
