@@ -147,7 +147,7 @@ pub enum Refusal {
         outer: String,
     },
     /// The run is alive.
-    #[error("resume {run}: it is running")]
+    #[error("change {run}: it is running")]
     Live {
         /// Which.
         run: RunId,

@@ -9,7 +9,7 @@ use proctor_journal::{JournalStore, RunFilter, RunRow, SkippedRuns};
 use proctor_workspace::{CommitRequest, Hooks};
 
 use super::lookup::{is_alive, load_run};
-use super::start::{WhenBusy, lock_tree};
+use super::start::{WhenBusy, lock_run, lock_tree};
 use super::{Notice, ProcedureError, paths, record, restore};
 use crate::Site;
 
@@ -119,6 +119,8 @@ fn remove_folders(site: &Site, journal: &dyn JournalStore, folders: &[RepoPath])
 }
 
 fn remove_state(site: &Site, journal: &mut dyn JournalStore, run: &RunId) -> Result<(), ProcedureError> {
+    // Somebody resumed it since the plan was made.
+    let Some(_run) = lock_run(site, run)? else { return Ok(()) };
     if let Ok(loaded) = load_run(journal, run) {
         for session in loaded.run.steps.iter().flat_map(|step| &step.sessions) {
             remove(&site.state.session(&session.id))?;

@@ -9,8 +9,8 @@ use proctor_process::durable::{self, Durability};
 use proctor_workspace::{CommitRequest, Hooks};
 
 use super::lookup::load_run;
-use super::start::{WhenBusy, lock_tree};
-use super::{Notice, ProcedureError, paths, record};
+use super::start::{WhenBusy, lock_run, lock_tree};
+use super::{Notice, ProcedureError, Refusal, paths, record};
 use crate::Site;
 
 /// How long a run is to be kept.
@@ -33,6 +33,8 @@ pub fn keep_run(
     run_id: &RunId,
     keep: Keep,
 ) -> Result<Option<Timestamp>, ProcedureError> {
+    // Its driver counts the events of its run: nobody else may add one while it lives.
+    let _run = lock_run(site, run_id)?.ok_or_else(|| Refusal::Live { run: run_id.clone() })?;
     let loaded = load_run(journal, run_id)?;
     let started = &loaded.run.started;
     let ended = loaded.run.ended_at.unwrap_or(loaded.run.started_at);
