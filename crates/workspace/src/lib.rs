@@ -2,30 +2,35 @@
 //!
 //! [`Repository`] is one work tree with the git directory that was recorded when it was found. Every
 //! call names both explicitly, so that a `.git` which a step replaced or removed changes nothing.
-//! Commands that only read run nothing that a step planted (see [`ConfigGuard`]); commits run the
-//! user's hooks, filters and signing, and take exactly the paths that the caller names.
+//! Commands that only read run nothing that a step planted: no hooks, and no program that the settings
+//! name since [`Repository::guard_config`]. Commits run the user's hooks, filters and signing, and take
+//! exactly the paths that the caller names.
 //!
 //! What this crate must never do: stage, reset or delete a path that the caller did not name; decide
-//! whether a change is foreign; read a clock other than the one that is passed in.
+//! whether a change is foreign; change a reference outside `refs/proctor/` other than by a commit;
+//! remove a lock that may be somebody else's.
 
 mod commit;
 mod effects;
 mod environment;
 mod error;
+mod git;
 mod guard;
 mod history;
 mod identity;
-mod index_lock;
+mod processes;
 mod repository;
+mod restore;
 mod salvage;
 mod status;
+mod submodule;
+mod tree_path;
 
 pub use commit::{CommitEnd, CommitRequest, Hooks};
-pub use effects::EffectsEnd;
+pub use effects::{EFFECT_VARIABLE, EffectsEnd};
 pub use environment::GitEnvironment;
 pub use error::WorkspaceError;
-pub use guard::ConfigGuard;
 pub use history::CommitFacts;
 pub use identity::worktree_key;
 pub use repository::{Head, ObjectFormat, Repository};
-pub use status::{Change, ChangeKind, Status, TooMuch, too_much};
+pub use status::{Change, ChangeKind, NEW_BYTES_LIMIT, NEW_FILES_LIMIT, Status, TooMuch, too_much};
