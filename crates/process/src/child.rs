@@ -123,7 +123,7 @@ fn to_pid(pid: u32) -> io::Result<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
 }
 
-fn reap(pid: u32, options: WaitIdOptions) -> io::Result<Option<ExitState>> {
+pub(crate) fn reap(pid: u32, options: WaitIdOptions) -> io::Result<Option<ExitState>> {
     let id = to_pid(pid)?;
     let status = loop {
         match rustix::process::waitid(WaitId::Pid(id), WaitIdOptions::EXITED | options) {

@@ -40,3 +40,17 @@ pub(crate) fn seal() {
     // closes nothing, so no descriptor that another part of the program owns becomes invalid.
     let _ = unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }
+
+/// Waits until `descriptor` can be read, at most for `limit`; whether it can. A signal does not end the wait.
+pub(crate) fn wait_readable(descriptor: BorrowedFd<'_>, limit: std::time::Duration) -> io::Result<bool> {
+    let deadline = std::time::Instant::now() + limit;
+    loop {
+        let left = deadline.saturating_duration_since(std::time::Instant::now());
+        let mut polled = [rustix::event::PollFd::new(&descriptor, rustix::event::PollFlags::IN)];
+        match rustix::event::poll(&mut polled, Some(&crate::child::to_timespec(left))) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}

@@ -47,10 +47,13 @@ pub enum DurableError {
 impl DurableError {
     fn of(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
-        match source.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::NoFolder { path },
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Self::NoSpace { path, source },
-            _ => Self::Write { path, source },
+        let kind = source.kind();
+        if matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
+            Self::NoFolder { path }
+        } else if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge) {
+            Self::NoSpace { path, source }
+        } else {
+            Self::Write { path, source }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
@@ -102,6 +102,15 @@ impl ProcessIdentity {
     /// The system is out of descriptors.
     pub fn pidfd(&self) -> Result<Option<OwnedFd>, IdentityError> {
         Ok(self.open()?.map(|(pidfd, _)| pidfd))
+    }
+
+    /// Waits until the process has ended, at most for `limit`; whether it has.
+    ///
+    /// # Errors
+    /// The system is out of descriptors or can't wait.
+    pub fn wait_for_end(&self, limit: std::time::Duration) -> Result<bool, IdentityError> {
+        let Some(pidfd) = self.pidfd()? else { return Ok(true) };
+        crate::descriptors::wait_readable(pidfd.as_fd(), limit).map_err(|source| IdentityError::System { pid: self.pid, source })
     }
 
     /// The state of the process, where it still exists.

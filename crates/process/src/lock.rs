@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
@@ -57,8 +57,9 @@ pub struct HeldLock {
 /// A holder's text is short; a file that somebody filled is not read whole.
 const HOLDER_LIMIT: u64 = 4096;
 
-/// How often an attempt is repeated that met nothing but readers (see [`try_acquire`]).
-const ATTEMPTS_AGAINST_READERS: u32 = 200;
+/// How long an attempt is repeated that met nothing but readers (see [`try_acquire`]). They hold the file for
+/// microseconds, so this is for a crowd of them.
+const PATIENCE_WITH_READERS: Duration = Duration::from_secs(5);
 
 impl HeldLock {
     /// The lock file.
@@ -79,6 +80,14 @@ impl HeldLock {
     /// When the file was last written or touched, by the clock of its file system.
     pub fn touched(&self) -> Option<SystemTime> {
         self.file.metadata().and_then(|metadata| metadata.modified()).ok()
+    }
+}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        // Closing is not enough: a child that another thread is starting has a copy of the descriptor until
+        // its exec, and the lock would stay with it that long.
+        let _ = self.file.unlock();
     }
 }
 
@@ -111,7 +120,9 @@ pub fn try_acquire(path: &Path, holder: &str) -> Result<Attempt, LockError> {
         .mode(0o600)
         .open(path)
         .map_err(|source| file_error(path, source))?;
-    for attempt in 0..ATTEMPTS_AGAINST_READERS {
+    let begun = Instant::now();
+    let mut pause = u64::from(std::process::id() % 7);
+    while begun.elapsed() < PATIENCE_WITH_READERS {
         match file.try_lock() {
             Ok(()) => {
                 write_holder(&mut file, holder).map_err(|source| file_error(path, source))?;
@@ -126,10 +137,26 @@ pub fn try_acquire(path: &Path, holder: &str) -> Result<Attempt, LockError> {
             Err(TryLockError::Error(source)) => return Err(lock_error(path, source)),
         }
         // Two attempts that take turns in finding the other's shared lock part after an uneven pause.
-        thread::sleep(Duration::from_micros(u64::from(attempt) * u64::from(std::process::id() % 7 + 1)));
+        pause = (pause + 3) % 32;
+        thread::sleep(Duration::from_micros(pause));
     }
     let holder = read_holder(&mut file).map_err(|source| file_error(path, source))?;
     Ok(Attempt::Held { holder })
+}
+
+/// Takes the lock, waiting as long as it is held, and writes `holder` into the file.
+///
+/// # Errors
+/// The file can't be made or the file system has no locks.
+pub fn acquire(path: &Path, holder: &str) -> Result<HeldLock, LockError> {
+    loop {
+        if let Attempt::Acquired(held) = try_acquire(path, holder)? {
+            return Ok(held);
+        }
+        // The kernel wakes us when it is free. Another may be quicker, so it is tried like any other time.
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(|source| file_error(path, source))?;
+        file.lock().map_err(|source| lock_error(path, source))?;
+    }
 }
 
 /// The holder's text when somebody holds the lock; `None` when it is free or its file is not there.
@@ -143,7 +170,7 @@ pub fn holder_if_held(path: &Path) -> Result<Option<String>, LockError> {
         Err(source) => return Err(file_error(path, source)),
     };
     match file.try_lock_shared() {
-        Ok(()) => Ok(None),
+        Ok(()) => file.unlock().map(|()| None).map_err(|source| lock_error(path, source)),
         Err(TryLockError::WouldBlock) => read_holder(&mut file).map(Some).map_err(|source| file_error(path, source)),
         Err(TryLockError::Error(source)) => Err(lock_error(path, source)),
     }

@@ -285,16 +285,16 @@ impl Program {
     /// The system says only "no such file", so what it can have meant is looked at afterwards.
     fn start_error(&self, path: &Path, source: io::Error) -> ProgramError {
         let program = PathBuf::from(&self.name);
+        let is_missing = matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         let enterable = self.directory.is_dir() && rustix::fs::access(&self.directory, Access::EXEC_OK).is_ok();
-        match source.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied if !enterable => {
-                ProgramError::Directory { program, directory: self.directory.clone() }
-            }
-            io::ErrorKind::NotFound if !path.exists() => {
-                ProgramError::NotFound { program, search: path.parent().unwrap_or(Path::new("/")).display().to_string() }
-            }
-            io::ErrorKind::ArgumentListTooLong => ProgramError::TooLong { program },
-            _ => ProgramError::Spawn { program, source },
+        if !enterable && (is_missing || source.kind() == io::ErrorKind::PermissionDenied) {
+            ProgramError::Directory { program, directory: self.directory.clone() }
+        } else if is_missing && !path.exists() {
+            ProgramError::NotFound { program, search: path.parent().unwrap_or(Path::new("/")).display().to_string() }
+        } else if source.kind() == io::ErrorKind::ArgumentListTooLong {
+            ProgramError::TooLong { program }
+        } else {
+            ProgramError::Spawn { program, source }
         }
     }
 }

@@ -80,6 +80,10 @@ impl Signals {
         let mut arrived = Vec::with_capacity(signals.len());
         for &signal in signals {
             let failed = |source| SignalsError::Listen { signal, source };
+            if matches!(signal, Signal::Kill | Signal::Stop) {
+                // The library below panics on these.
+                return Err(failed(io::ErrorKind::InvalidInput.into()));
+            }
             let flag = Arc::new(AtomicBool::new(false));
             // The flag first: handlers run in the order of their registration, and whoever is woken
             // by the pipe must find the flag set.
@@ -94,6 +98,14 @@ impl Signals {
     /// Readable when a signal has arrived.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.reader.as_fd()
+    }
+
+    /// Waits until a signal arrives, at most for `limit`; whether one did.
+    ///
+    /// # Errors
+    /// The system can't wait.
+    pub fn wait(&self, limit: std::time::Duration) -> Result<bool, SignalsError> {
+        crate::descriptors::wait_readable(self.fd(), limit).map_err(SignalsError::Pipe)
     }
 
     /// The signals that arrived since the last call, each once, in the order they were listened for.
