@@ -1,6 +1,6 @@
 //! How long the journal takes, each figure beside what the same work costs without it, measured in the same run.
 //!
-//! `cargo bench -p proctor-journal`; with `PROCTOR_BENCH=smoke` a small size that only shows that it works.
+//! `cargo bench -p proctor-journal --bench journal [-- replay|list|append|open]`; with `PROCTOR_BENCH=smoke` a small size that only shows that it works.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints its figures and stops at the first surprise")]
 
 use std::collections::BTreeMap;
@@ -21,10 +21,20 @@ const STEPS: usize = 100;
 fn main() {
     let smoke = std::env::var("PROCTOR_BENCH").is_ok_and(|size| size == "smoke");
     let (events, runs, appends, opens) = if smoke { (1_000, 100, 20, 5) } else { (100_000, 10_000, 500, 200) };
-    replay(events);
-    list(runs);
-    append(appends);
-    open(opens);
+    let chosen: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = |name: &str| chosen.is_empty() || chosen.iter().any(|choice| choice == name);
+    if wanted("replay") {
+        replay(events);
+    }
+    if wanted("list") {
+        list(runs);
+    }
+    if wanted("append") {
+        append(appends);
+    }
+    if wanted("open") {
+        open(opens);
+    }
 }
 
 fn oid(number: usize) -> Oid {
@@ -138,6 +148,23 @@ fn replay(wanted: usize) {
         }
     });
 
+    let read = quickest(5, || {
+        for run in &runs {
+            black_box(journal.read(run).unwrap());
+        }
+    });
+    println!("TEMP read only {read:?}");
+    let fold = quickest(5, || {
+        for _ in &runs {
+            black_box(Run::replay(events.clone()).unwrap());
+        }
+    });
+    let clone = quickest(5, || {
+        for _ in &runs {
+            black_box(events.clone());
+        }
+    });
+    println!("TEMP clone {clone:?} clone+fold {fold:?}");
     show(&format!("replay of {} events", count * events.len()), measured, "serde_json on the same records", baseline);
 }
 

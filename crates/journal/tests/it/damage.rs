@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
-use proctor_domain::procedure::Records;
+use proctor_domain::procedure::{Records, RunEvent};
 use proctor_domain::{RunId, Timestamp};
 use proctor_journal::{AppendError, DamagedRecord, FILE_NAME, Journal, JournalError, JournalStore, ReadError, RunFilter, SkippedRuns};
 use tempfile::TempDir;
@@ -167,7 +167,7 @@ fn a_missing_record_is_damage_and_not_the_end() {
 #[test]
 fn a_record_that_cannot_follow_is_named() {
     let (state, _) = recorded();
-    let stray = r#"{"v":1,"event":"retry-began"}"#;
+    let stray = format!(r#"{{"v":1,"event":{}}}"#, serde_json::to_string(&RunEvent::RetryBegan).unwrap());
     execute(&state, &format!("INSERT INTO events (run, version, at, body) VALUES ('{}', 1, 0, '{stray}')", run(7)));
 
     let health = Journal::open(state.path()).unwrap().check();

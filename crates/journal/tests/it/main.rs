@@ -1,5 +1,7 @@
 //! The journal as its callers and as crashes, other processes and damaged disks see it.
 
+#![cfg(test)]
+
 mod conformance;
 mod damage;
 mod disk;
