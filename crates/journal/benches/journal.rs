@@ -148,23 +148,6 @@ fn replay(wanted: usize) {
         }
     });
 
-    let read = quickest(5, || {
-        for run in &runs {
-            black_box(journal.read(run).unwrap());
-        }
-    });
-    println!("TEMP read only {read:?}");
-    let fold = quickest(5, || {
-        for _ in &runs {
-            black_box(Run::replay(events.clone()).unwrap());
-        }
-    });
-    let clone = quickest(5, || {
-        for _ in &runs {
-            black_box(events.clone());
-        }
-    });
-    println!("TEMP clone {clone:?} clone+fold {fold:?}");
     show(&format!("replay of {} events", count * events.len()), measured, "serde_json on the same records", baseline);
 }
 

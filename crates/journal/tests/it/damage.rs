@@ -189,7 +189,7 @@ fn a_record_of_a_later_form_is_refused_for_its_run_and_kept_by_a_salvage() {
     assert_eq!(assert_truthful(state.path(), &runs), runs.len() - 1);
     let health = journal.check();
     assert!(health.is_sound(), "{health:?}");
-    assert_eq!(health.newer, [victim.clone()]);
+    assert_eq!(health.newer, std::slice::from_ref(victim));
     drop(journal);
     Journal::salvage(state.path()).unwrap();
     assert!(matches!(Journal::open(state.path()).unwrap().read(victim), Err(ReadError::Newer { version: 3, .. })));

@@ -168,7 +168,7 @@ impl Simulator {
         match (run.halt.is_some(), &run.position) {
             (true, _) => Some(resumed),
             (false, Position::Ended(Outcome::Failed)) => (self.choose(4) != 0).then_some(resumed),
-            (false, _) => (self.choose(2) == 0).then(|| RunEvent::Retained { expires: None }),
+            (false, _) => (self.choose(2) == 0).then_some(RunEvent::Retained { expires: None }),
         }
     }
 }
