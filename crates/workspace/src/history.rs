@@ -15,6 +15,8 @@ pub struct CommitFacts {
     pub parents: Vec<Oid>,
     /// The tree it holds.
     pub tree: Oid,
+    /// When it was committed, in seconds since the Unix epoch.
+    pub committed_at: i64,
     /// The first line of its message.
     pub subject: String,
     /// Its trailers, in order.
@@ -45,7 +47,7 @@ impl Repository {
         let range = base.map_or_else(|| tip.0.clone(), |base| format!("{base}..{tip}"));
         // Signatures are not shown because verifying them starts a program.
         let git = self.quiet("log")?.args(["-z", "--topo-order", "--reverse", "--no-show-signature", "--no-color", "--encoding=UTF-8"]);
-        let output = git.args(["--no-patch", "--format=tformat:%H%n%P%n%T%n%B", &range]).arg("--").run()?.stdout;
+        let output = git.args(["--no-patch", "--format=tformat:%H%n%P%n%T%n%ct%n%B", &range]).arg("--").run()?.stdout;
         let records = output.split(|&byte| byte == 0).filter(|record| !record.is_empty());
         records.map(|record| parse_commit(record).ok_or_else(|| unreadable("log", record))).collect()
     }
@@ -62,13 +64,14 @@ impl Repository {
 
 fn parse_commit(record: &[u8]) -> Option<CommitFacts> {
     let text = String::from_utf8_lossy(record);
-    let mut lines = text.splitn(4, '\n');
+    let mut lines = text.splitn(5, '\n');
     let oid = parse_oid(lines.next()?.as_bytes())?;
     let parents: Option<Vec<Oid>> = lines.next()?.split_ascii_whitespace().map(|parent| parse_oid(parent.as_bytes())).collect();
     let tree = parse_oid(lines.next()?.as_bytes())?;
+    let committed_at = lines.next()?.parse().ok()?;
     let message = lines.next().unwrap_or_default();
     let (subject, trailers) = parse_message(message);
-    Some(CommitFacts { oid, parents: parents?, tree, subject, trailers })
+    Some(CommitFacts { oid, parents: parents?, tree, committed_at, subject, trailers })
 }
 
 /// The subject and the trailers of a message.
