@@ -46,8 +46,12 @@ pub fn read_box_json(text: &str) -> Result<BoxDefaults, Finding> {
     let path = Path::new(SETTINGS);
     let json = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mark = text.len() - json.len();
+    let located = Located::new(path, text);
+    // A list would be read too, by position.
+    if !json.trim_start().starts_with('{') {
+        return Err(located.finding(Level::Error, At::new(mark, mark), "the settings of the box are no JSON object"));
+    }
     serde_json::from_str(json).map_err(|error| {
-        let located = Located::new(path, text);
         let line_start: usize = json.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
         let offset = mark + line_start + error.column().saturating_sub(1);
         let sentence = error.to_string();
@@ -92,9 +96,25 @@ mod tests {
 
     #[test]
     fn what_is_no_json_or_has_the_wrong_type_is_named_with_its_place() {
-        insta::assert_snapshot!(read_box_json("{\n  \"timezone\": 7\n}").unwrap_err(), @r#""#);
-        insta::assert_snapshot!(read_box_json("{\n  \"timezone\": \"x\",\n}").unwrap_err(), @r#""#);
-        insta::assert_snapshot!(read_box_json("").unwrap_err(), @r#""#);
-        insta::assert_snapshot!(read_box_json("[]").unwrap_err(), @r#""#);
+        insta::assert_snapshot!(read_box_json("{\n  \"timezone\": 7\n}").unwrap_err(), @r#"
+        _config/box.json:2:15: error: the settings of the box can't be read: invalid type: integer `7`, expected a string
+          2 |   "timezone": 7
+            |               ^
+        "#);
+        insta::assert_snapshot!(read_box_json("{\n  \"timezone\": \"x\",\n}").unwrap_err(), @"
+        _config/box.json:3:1: error: the settings of the box can't be read: trailing comma
+          3 | }
+            | ^
+        ");
+        insta::assert_snapshot!(read_box_json("").unwrap_err(), @"
+        _config/box.json:1:1: error: the settings of the box are no JSON object
+          1 | 
+            | ^
+        ");
+        insta::assert_snapshot!(read_box_json("[]").unwrap_err(), @"
+        _config/box.json:1:1: error: the settings of the box are no JSON object
+          1 | []
+            | ^
+        ");
     }
 }

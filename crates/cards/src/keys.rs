@@ -147,6 +147,32 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("steps[].validate", "pass-output", "only a precheck passes its output on: it belongs under `precheck`"),
 ];
 
+/// What other programs call a key.
+const SYNONYMS: &[(&str, &str, &str)] = &[
+    ("inputs[]", "id", "name"),
+    ("inputs[]", "options", "choices"),
+    ("inputs[]", "values", "choices"),
+    ("inputs[]", "enum", "choices"),
+    ("steps[]", "name", "id"),
+    ("steps[]", "title", "description"),
+    ("steps[]", "if", "when"),
+    ("steps[]", "condition", "when"),
+    ("steps[]", "environment", "env"),
+    ("steps[]", "check", "validate"),
+    ("steps[].retry", "attempts", "max"),
+    ("steps[].retry", "delay", "backoff"),
+    ("steps[].run", "bash", "shells"),
+    ("steps[].run", "script", "shells"),
+    ("steps[].run", "commands", "shells"),
+    ("steps[].validate", "bash", "shells"),
+    ("steps[].validate", "criteria", "instructions"),
+];
+
+/// The key that is called `name` elsewhere.
+pub(crate) fn synonym(path: &str, name: &str) -> Option<&'static str> {
+    SYNONYMS.iter().find(|(place, other, _)| *place == path && *other == name).map(|(_, _, key)| *key)
+}
+
 /// Every key of a procedure card, in the order of the reference.
 pub fn key_reference() -> Vec<KeyDoc> {
     KEYS.iter().chain(BOX_KEYS).copied().collect()
@@ -165,8 +191,9 @@ pub(crate) fn children(path: &str) -> &'static [&'static str] {
     CHILDREN.get(path).map_or(&[], Vec::as_slice)
 }
 
-pub(crate) fn is_box_key(name: &str) -> bool {
-    BOX_KEYS.iter().any(|key| key.path == name)
+/// The keys that every card of a box may have.
+pub(crate) fn box_keys() -> impl Iterator<Item = &'static str> {
+    BOX_KEYS.iter().map(|key| key.path)
 }
 
 /// Why `name` can't work at `path`, where that is known.
@@ -204,6 +231,10 @@ mod tests {
     fn refused_keys_are_not_documented_and_stand_where_others_are() {
         for (path, name, _) in REFUSED {
             assert!(!children(path).is_empty(), "{path}");
+            assert!(!children(path).contains(name), "{path}.{name}");
+        }
+        for (path, name, key) in SYNONYMS {
+            assert!(children(path).contains(key), "{path}.{key}");
             assert!(!children(path).contains(name), "{path}.{name}");
         }
     }

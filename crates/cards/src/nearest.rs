@@ -12,8 +12,13 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Op
     let allowed = (folded.chars().count() / 3).clamp(1, 4);
     known
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&folded, &fold(name)), name))
-        .filter(|(distance, _)| *distance <= allowed)
+        .filter_map(|name| {
+            let candidate = fold(name);
+            let distance = strsim::damerau_levenshtein(&folded, &candidate);
+            // An abbreviation (`desc`) or a longer word (`integer`) is further away than any typing mistake.
+            let is_part = folded.len().min(candidate.len()) >= 3 && (candidate.starts_with(&folded) || folded.starts_with(&candidate));
+            if distance <= allowed { Some((distance, name)) } else { is_part.then_some((allowed + distance, name)) }
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
@@ -35,6 +40,8 @@ mod tests {
             ("maxTurns", Some("max-turns")),
             ("passoutput", Some("pass-output")),
             ("ID", Some("id")),
+            ("pass", Some("pass-output")),
+            ("identifier", None),
             ("dependencies", None),
             ("", None),
             ("xy", None),

@@ -136,7 +136,8 @@ impl Reader<'_> {
     }
 
     fn unknown_key(&mut self, at: At, name: &str, path: &'static str) {
-        if path.is_empty() && self.layout == Layout::BeeBox && keys::is_box_key(name) {
+        let of_boxes = path.is_empty() && self.layout == Layout::BeeBox;
+        if of_boxes && keys::box_keys().any(|key| key == name) {
             return;
         }
         if let Some(reason) = keys::refusal(path, name) {
@@ -147,9 +148,12 @@ impl Reader<'_> {
             return self.findings.error(at, message);
         }
         let known = keys::children(path);
-        let hint = if let Some(homes) = keys::homes(name) {
+        let more = keys::box_keys().filter(|_| of_boxes);
+        let hint = if let Some(key) = keys::synonym(path, name) {
+            format!("did you mean `{key}`?")
+        } else if let Some(homes) = keys::homes(name) {
             format!("`{name}` belongs under {homes}")
-        } else if let Some(nearest) = nearest(name, known.iter().copied()) {
+        } else if let Some(nearest) = nearest(name, known.iter().copied().chain(more)) {
             format!("did you mean `{nearest}`?")
         } else if name == "<<" {
             "merge keys are not read: repeat the keys, or use an alias for a whole value".to_owned()

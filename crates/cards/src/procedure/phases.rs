@@ -5,7 +5,7 @@ use proctor_domain::procedure::{AgentSpec, PhaseSpec, PrecheckSpec, Severity, Va
 use super::fields::{Field, Fields, Reader};
 use super::scalars::Part;
 use super::steps::{Expression, ExpressionKind, Steps};
-use crate::template::{Target, TemplatePart, parts, scan};
+use crate::template::{Target, TemplatePart, check_expression, parts};
 
 pub(super) fn precheck(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<PrecheckSpec> {
     let fields = open(reader, field, "steps[].precheck")?;
@@ -113,7 +113,7 @@ fn shells(reader: &mut Reader<'_>, field: Option<Field<'_>>) -> Vec<String> {
 fn refuse_expression(reader: &mut Reader<'_>, part: Part<'_>, inner: &str) {
     let message =
         "`${{ … }}` can't stand in a shell text: what it yields comes from outside, and pasted into a script it would be run as one";
-    let hint = match scan(inner).single() {
+    let hint = match check_expression(inner).single() {
         Some(Target::Input(name)) => format!("read the variable instead: \"$INPUT_{}\"", variable_name(name)),
         Some(Target::Output { step, name }) => {
             format!("read the variable instead: \"$STEP_{}_{}\"", variable_name(step), variable_name(name))

@@ -9,9 +9,9 @@ use super::fields::Reader;
 use super::inputs::Inputs;
 use super::scalars::Part;
 use super::steps::{Expression, ExpressionKind, Steps};
-use crate::finding::shown;
+use crate::finding::{Level, shown};
 use crate::nearest::nearest;
-use crate::template::{Reference, Target, TemplatePart, bare_condition, parts, scan};
+use crate::template::{Literal, Reference, Scan, Target, check_condition, check_template};
 
 pub(super) fn check(reader: &mut Reader<'_>, inputs: &Inputs, steps: &Steps<'_>) {
     let mut indexes: HashMap<&str, usize> = HashMap::new();
@@ -27,24 +27,34 @@ pub(super) fn check(reader: &mut Reader<'_>, inputs: &Inputs, steps: &Steps<'_>)
             // An empty condition has its finding already.
             ExpressionKind::Condition if text.trim().is_empty() => {}
             ExpressionKind::Condition => {
-                let (start, bare) = bare_condition(text);
-                known.check_expression(reader, expression, start..start + bare.len());
+                let scan = check_condition(text);
+                known.check_scan(reader, expression, &scan);
+                known.check_truth(reader, expression, &scan);
             }
             ExpressionKind::Template => {
-                for part in parts(text) {
-                    match part {
-                        TemplatePart::Text(_) => {}
-                        TemplatePart::Expression { inner, .. } => known.check_expression(reader, expression, inner),
-                        TemplatePart::Unclosed(range) => {
-                            let at = reader.place(Part { node: expression.node, offset: range.start, text: "${{" });
-                            reader.findings.error(at, "this `${{` has no `}}`");
-                        }
-                    }
+                for scan in check_template(text) {
+                    known.check_scan(reader, expression, &scan);
                 }
             }
         }
     }
     check_shared_variables(reader, steps);
+}
+
+/// A range of an expression's text, without the blank space around it.
+fn part<'n>(expression: &Expression<'n>, range: &Range<usize>) -> Part<'n> {
+    let whole = expression.node.scalar().map_or("", |scalar| &*scalar.text);
+    let text = whole.get(range.clone()).unwrap_or("");
+    let blank = text.len() - text.trim_start().len();
+    Part { node: expression.node, offset: range.start + blank, text: text.trim() }
+}
+
+/// What a value is in an expression.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Text,
+    Number,
+    Truth,
 }
 
 struct Known<'k, 'n> {
@@ -56,41 +66,61 @@ struct Known<'k, 'n> {
 }
 
 impl Known<'_, '_> {
-    /// Checks the expression in `range` of its scalar's text.
-    fn check_expression(&self, reader: &mut Reader<'_>, expression: &Expression<'_>, range: Range<usize>) {
-        let text = expression.node.scalar().map_or("", |scalar| &*scalar.text);
-        let source = &text[range.clone()];
-        let mut scanned = scan(source);
-        let problems = std::mem::take(&mut scanned.problems);
-        let part = |part: &Range<usize>| {
-            let text = &source[part.clone()];
-            let blank = text.len() - text.trim_start().len();
-            Part { node: expression.node, offset: range.start + part.start + blank, text: text.trim() }
-        };
-        for problem in problems {
-            let at = reader.place(part(&problem.range));
-            reader.findings.add(crate::Level::Error, at, problem.message, problem.hint);
+    /// Reports what a scan of `expression` found, and what its references say.
+    fn check_scan(&self, reader: &mut Reader<'_>, expression: &Expression<'_>, scan: &Scan) {
+        for problem in &scan.problems {
+            let at = reader.place(part(expression, &problem.range));
+            reader.findings.add(Level::Error, at, problem.message.clone(), problem.hint.clone());
         }
-        for reference in &scanned.references {
-            self.check_reference(reader, expression.step, part(&reference.range), reference);
-        }
-        if let Some(target) = scanned.single()
-            && expression.kind == ExpressionKind::Condition
-            && !self.may_be_truth(target)
-        {
-            let message = format!("`{}` is a text, which is neither true nor false", shown(source.trim()));
-            let hint = format!("compare it with something, as in `{} == 'yes'`", shown(source.trim()));
-            let at = reader.place(part(&(0..source.len())));
-            reader.findings.error_hint(at, message, hint);
+        for reference in &scan.references {
+            let part = part(expression, &reference.range);
+            self.check_comparison(reader, part, reference);
+            self.check_reference(reader, expression.step, part, reference);
         }
     }
 
-    /// Whether a reference alone can decide. Outputs are always text; an input that is not known has its own finding.
-    fn may_be_truth(&self, target: &Target) -> bool {
-        match target {
-            Target::Input(name) => self.kinds.get(name.as_str()).is_none_or(|kind| **kind == InputKind::Bool),
-            Target::Output { .. } => false,
-        }
+    /// A condition that is a single reference must be true or false by its type.
+    fn check_truth(&self, reader: &mut Reader<'_>, expression: &Expression<'_>, scan: &Scan) {
+        let (Some(target), Some(reference)) = (scan.single(), scan.references.first()) else { return };
+        let part = part(expression, &reference.range);
+        let spelled = shown(part.text);
+        let (what, example) = match self.shape(target) {
+            Some(Shape::Text) => ("a text", format!("{spelled} == 'yes'")),
+            Some(Shape::Number) => ("a number", format!("{spelled} > 0")),
+            Some(Shape::Truth) | None => return,
+        };
+        let at = reader.place(part);
+        let message = format!("`{spelled}` is {what}, which is neither true nor false");
+        reader.findings.error_hint(at, message, format!("compare it with something, as in `{example}`"));
+    }
+
+    /// A comparison of different kinds of values yields the same whatever the values are.
+    fn check_comparison(&self, reader: &mut Reader<'_>, part: Part<'_>, reference: &Reference) {
+        let spelled = shown(part.text);
+        let (what, hint) = match (self.shape(&reference.target), reference.compared_with) {
+            (Some(Shape::Text), Some(Literal::Number)) => {
+                ("a text, and here it is compared with a number", format!("write `{spelled} | int`"))
+            }
+            (Some(Shape::Number), Some(Literal::Text)) => {
+                ("a number, and here it is compared with a text", "leave the quotes out".to_owned())
+            }
+            (Some(Shape::Truth), Some(Literal::Number | Literal::Text)) => {
+                ("true or false by itself", format!("write `{spelled}` or `not {spelled}`"))
+            }
+            (Some(Shape::Text), Some(Literal::Text)) | (Some(Shape::Number), Some(Literal::Number)) | (None, _) | (_, None) => return,
+        };
+        let at = reader.place(part);
+        reader.findings.error_hint(at, format!("`{spelled}` is {what}"), hint);
+    }
+
+    /// What a reference stands for. Outputs are always text; an input that is not known has its own finding.
+    fn shape(&self, target: &Target) -> Option<Shape> {
+        let Target::Input(name) = target else { return Some(Shape::Text) };
+        self.kinds.get(name.as_str()).map(|kind| match kind {
+            InputKind::String | InputKind::Path | InputKind::Choice(_) => Shape::Text,
+            InputKind::Int | InputKind::Float => Shape::Number,
+            InputKind::Bool => Shape::Truth,
+        })
     }
 
     fn check_reference(&self, reader: &mut Reader<'_>, step: usize, part: Part<'_>, reference: &Reference) {

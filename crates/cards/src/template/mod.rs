@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use minijinja::value::{Value, ValueKind};
-use minijinja::{Environment, UndefinedBehavior};
+use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 use proctor_domain::procedure::{Definition, InputKind, StepId};
 
-pub use scan::{Problem, Reference, Scan, Target, TemplatePart, parts};
+pub use scan::{Literal, Problem, Reference, Scan, Target, TemplatePart, parts};
 
 /// What expressions can see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,18 +30,23 @@ pub struct Values {
 /// Steps that one evaluation may take. An expression has no loops, so this is far more than any needs.
 const FUEL: u64 = 20_000;
 /// No longer expression is read: compiling one takes memory and stack that grow with it.
-pub(crate) const LONGEST_EXPRESSION: usize = 16 * 1024;
+pub(crate) const LONGEST_EXPRESSION: usize = 4 * 1024;
 
-static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
+/// For conditions: an output that was not written, or an input that was not given, is simply not equal to anything.
+static CONDITIONS: LazyLock<Environment<'static>> = LazyLock::new(|| environment(UndefinedBehavior::Lenient));
+
+/// For templates: a text that is missing is an error, or a command would be built around a hole.
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| environment(UndefinedBehavior::SemiStrict));
+
+fn environment(undefined: UndefinedBehavior) -> Environment<'static> {
     let mut environment = Environment::new();
-    // An output that was not written is false in a condition and an error where its text is needed.
-    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    environment.set_undefined_behavior(undefined);
     environment.set_fuel(Some(FUEL));
     for function in ["range", "dict", "debug", "namespace"] {
         environment.remove_global(function);
     }
     environment
-});
+}
 
 impl Values {
     /// The values of a run of `definition`.
@@ -87,8 +92,9 @@ impl Values {
                 }
             }
         }
-        let steps = steps.into_iter().map(|(id, outputs)| (id, Value::from_iter([("outputs", Value::from_iter(outputs))])));
-        Value::from_iter([("inputs", Value::from_iter(inputs)), ("steps", Value::from_iter(steps))])
+        let steps: BTreeMap<String, Value> =
+            steps.into_iter().map(|(id, outputs)| (id, Value::from(BTreeMap::from([("outputs", Value::from(outputs))])))).collect();
+        Value::from(BTreeMap::from([("inputs", Value::from(inputs)), ("steps", Value::from(steps))]))
     }
 }
 
@@ -99,7 +105,7 @@ impl Values {
 pub fn evaluate_when(expression: &str, values: &Values) -> Result<bool, String> {
     let (_, bare) = bare_condition(expression);
     let scan = checked(bare)?;
-    let value = evaluate(&scan, values)?;
+    let value = evaluate(&CONDITIONS, &scan, values)?;
     match value.kind() {
         ValueKind::Bool => Ok(value.is_true()),
         ValueKind::Undefined => Ok(false),
@@ -129,7 +135,7 @@ fn render_expression(expression: &str, values: &Values) -> Result<String, String
     if let Some(target) = scan.single() {
         return values.text(target).map(str::to_owned).ok_or_else(|| no_value(target));
     }
-    let value = evaluate(&scan, values)?;
+    let value = evaluate(&TEMPLATES, &scan, values)?;
     match value.kind() {
         ValueKind::Undefined | ValueKind::None => Err(format!("`{}` has no value", expression.trim())),
         _ => Ok(value.to_string()),
@@ -148,30 +154,38 @@ fn no_value(target: &Target) -> String {
 }
 
 fn checked(expression: &str) -> Result<Scan, String> {
-    let scan = scan(expression);
+    let scan = check_expression(expression);
     match scan.problems.first() {
         None => Ok(scan),
         Some(problem) => Err(problem.message.clone()),
     }
 }
 
-fn evaluate(scan: &Scan, values: &Values) -> Result<Value, String> {
-    ENVIRONMENT
-        .compile_expression(&scan.rewritten)
-        .and_then(|expression| expression.eval(values.context(&scan.references)))
-        .map_err(|error| describe(&error))
+fn evaluate(environment: &Environment<'static>, scan: &Scan, values: &Values) -> Result<Value, String> {
+    environment.compile_expression(&scan.rewritten).and_then(|expression| expression.eval(values.context(&scan.references))).map_err(
+        |error| {
+            let missing = scan.references.iter().find(|reference| values.text(&reference.target).is_none());
+            match missing {
+                Some(reference) if error.kind() == ErrorKind::UndefinedError => no_value(&reference.target),
+                Some(_) | None => describe(&error),
+            }
+        },
+    )
 }
 
 /// What is wrong, without the place: it would be that of the rewritten text.
 fn describe(error: &minijinja::Error) -> String {
+    if error.kind() == ErrorKind::OutOfFuel {
+        return "the expression takes too long".to_owned();
+    }
     error.detail().map_or_else(|| error.kind().to_string(), |detail| format!("{}: {detail}", error.kind()))
 }
 
 /// Reads an expression without evaluating it: everything it refers to and everything that is wrong with it.
-pub fn scan(expression: &str) -> Scan {
+pub fn check_expression(expression: &str) -> Scan {
     let mut scan = scan::scan(expression);
     if scan.problems.is_empty()
-        && let Err(error) = ENVIRONMENT.compile_expression(&scan.rewritten)
+        && let Err(error) = TEMPLATES.compile_expression(&scan.rewritten)
     {
         let range = 0..expression.len();
         scan.problems.push(Problem { range, message: format!("not a valid expression: {}", describe(&error)), hint: None });
@@ -179,8 +193,33 @@ pub fn scan(expression: &str) -> Scan {
     scan
 }
 
+/// Reads every `${{ … }}` of a template without evaluating it. Ranges are those of the template.
+pub fn check_template(template: &str) -> Vec<Scan> {
+    let check = |part| match part {
+        TemplatePart::Text(_) => None,
+        TemplatePart::Expression { inner, .. } => Some(check_expression(&template[inner.clone()]).shifted(inner.start)),
+        TemplatePart::Unclosed(range) => Some(Scan::failed(Problem { range, message: "this `${{` has no `}}`".to_owned(), hint: None })),
+    };
+    parts(template).into_iter().filter_map(check).collect()
+}
+
+/// Reads a `when` without evaluating it, unless it depends on nothing: then it must be true or false as it stands.
+/// Ranges are those of `condition`.
+pub fn check_condition(condition: &str) -> Scan {
+    let (start, bare) = bare_condition(condition);
+    let mut scan = check_expression(bare).shifted(start);
+    if scan.problems.is_empty()
+        && scan.references.is_empty()
+        && let Err(error) = evaluate_when(bare, &Values::default())
+    {
+        let range = start..start + bare.len();
+        scan.problems.push(Problem { range, message: format!("the condition can't decide: {error}"), hint: None });
+    }
+    scan
+}
+
 /// A condition without the `${{ … }}` that may stand around it, and where it begins.
-pub(crate) fn bare_condition(expression: &str) -> (usize, &str) {
+fn bare_condition(expression: &str) -> (usize, &str) {
     let mut found = parts(expression).into_iter().filter(|part| match part {
         TemplatePart::Text(range) => !expression[range.clone()].trim().is_empty(),
         TemplatePart::Expression { .. } | TemplatePart::Unclosed(_) => true,
@@ -250,17 +289,16 @@ mod tests {
     fn a_condition_that_is_neither_true_nor_false_is_refused() {
         let refused = |expression: &str| evaluate_when(expression, &values()).unwrap_err();
 
-        insta::assert_snapshot!(refused("steps.build-app.outputs.changed"), @"");
-        insta::assert_snapshot!(refused("inputs.count"), @"");
-        insta::assert_snapshot!(refused("inputs.version > 3"), @"");
-        insta::assert_snapshot!(refused("inputs.count >"), @"");
-        insta::assert_snapshot!(refused(""), @"");
-        insta::assert_snapshot!(refused("env.HOME == 'x'"), @"");
-        insta::assert_snapshot!(refused("inputs"), @"");
-        insta::assert_snapshot!(refused("range(10)"), @"");
-        insta::assert_snapshot!(refused("inputs.count | lwer"), @"");
-        insta::assert_snapshot!(refused("inputs.count is evn"), @"");
-        insta::assert_snapshot!(refused("'x' * 100000000"), @"");
+        insta::assert_snapshot!(refused("steps.build-app.outputs.changed"), @"it yields a string where true or false is needed; compare it with something, as in `… == 'yes'`");
+        insta::assert_snapshot!(refused("inputs.count"), @"it yields a number where true or false is needed; compare it with something, as in `… == 'yes'`");
+        insta::assert_snapshot!(refused("inputs.count >"), @"not a valid expression: syntax error: unexpected end of input, expected expression");
+        insta::assert_snapshot!(refused(""), @"the expression is empty");
+        insta::assert_snapshot!(refused("env.HOME == 'x'"), @"`env` means nothing here");
+        insta::assert_snapshot!(refused("inputs"), @"`inputs` is followed by the name of one, as in `inputs.version`");
+        insta::assert_snapshot!(refused("range(10)"), @"`range` means nothing here");
+        insta::assert_snapshot!(refused("inputs.count | lwer"), @"there is no filter `lwer`");
+        insta::assert_snapshot!(refused("inputs.count is evn"), @"there is no test `evn`");
+        insta::assert_snapshot!(refused("'x' * 100000000"), @"the expression takes too long");
     }
 
     #[test]
@@ -288,17 +326,19 @@ mod tests {
     fn a_template_without_a_value_says_what_is_missing() {
         let refused = |template: &str| render(template, &values()).unwrap_err();
 
-        insta::assert_snapshot!(refused("${{ inputs.absent }}"), @"");
-        insta::assert_snapshot!(refused("${{ steps.skipped.outputs.x }}"), @"");
-        insta::assert_snapshot!(refused("${{ inputs.absent ~ 'x' }}"), @"");
-        insta::assert_snapshot!(refused("${{ inputs.version"), @"");
-        insta::assert_snapshot!(refused("${{ }}"), @"");
-        insta::assert_snapshot!(refused("${{ none }}"), @"");
+        insta::assert_snapshot!(refused("${{ inputs.absent }}"), @"the input `absent` was not given; write `inputs.absent | default('')` where it may be absent");
+        insta::assert_snapshot!(refused("${{ steps.skipped.outputs.x }}"), @"the step `skipped` has not written the output `x`; write `steps.skipped.outputs.x | default('')` where it may be absent");
+        insta::assert_snapshot!(refused("${{ inputs.absent ~ 'x' }}"), @"the input `absent` was not given; write `inputs.absent | default('')` where it may be absent");
+        insta::assert_snapshot!(refused("${{ inputs.version"), @"a `${{` has no `}}`");
+        insta::assert_snapshot!(refused("${{ }}"), @"the expression is empty");
+        insta::assert_snapshot!(refused("${{ none }}"), @"`none` has no value");
     }
 
     #[test]
     fn deep_and_long_expressions_end_in_a_sentence() {
-        for expression in ["(".repeat(100_000), "not ".repeat(3_000) + "true", "-".repeat(10_000), "[".repeat(8_000), "a".repeat(1 << 20)] {
+        for expression in
+            ["(".repeat(100_000), "(".repeat(4_000), "-".repeat(4_000), "[".repeat(4_000), "not ".repeat(1_000), "a".repeat(1 << 20)]
+        {
             assert!(evaluate_when(&expression, &values()).is_err(), "{}…", &expression[..10]);
         }
     }

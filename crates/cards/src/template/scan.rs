@@ -18,6 +18,19 @@ pub struct Scan {
 }
 
 impl Scan {
+    pub(super) fn failed(problem: Problem) -> Self {
+        Self { problems: vec![problem], ..Self::default() }
+    }
+
+    /// The same scan of an expression that stands at this byte of a longer text.
+    pub(super) fn shifted(mut self, by: usize) -> Self {
+        let ranges = self.references.iter_mut().map(|reference| &mut reference.range);
+        for range in ranges.chain(self.problems.iter_mut().map(|problem| &mut problem.range)) {
+            *range = range.start + by..range.end + by;
+        }
+        self
+    }
+
     /// The reference that the expression is, when it is nothing else.
     pub fn single(&self) -> Option<&Target> {
         match self.references.as_slice() {
@@ -34,6 +47,18 @@ pub struct Reference {
     pub range: Range<usize>,
     /// What it names.
     pub target: Target,
+    /// What it is compared with as it stands, where that is written out. A text never equals a number, and their
+    /// order has nothing to do with what the text says.
+    pub compared_with: Option<Literal>,
+}
+
+/// A value that is written out in an expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Literal {
+    /// `3`
+    Number,
+    /// `'3'`
+    Text,
 }
 
 /// What a reference names.
@@ -359,7 +384,9 @@ impl Scanner<'_, '_> {
         };
         self.scan.rewritten.push_str(&rewritten);
         self.position = range.end;
-        self.scan.references.push(Reference { range, target });
+        let (before, after) = (&self.text[..range.start], &self.text[range.end..]);
+        let compared_with = literal_after(after).or_else(|| literal_before(before, after));
+        self.scan.references.push(Reference { range, target, compared_with });
     }
 
     /// The step id after `steps`, which may itself hold dots: everything up to `.outputs`.
@@ -392,6 +419,31 @@ impl Scanner<'_, '_> {
         let plain = !name.is_empty() && !name.contains(['\\', '\'', '"']);
         plain.then(|| (name.to_owned(), self.text.len() - after.len()))
     }
+}
+
+const COMPARISONS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
+
+fn literal_after(after: &str) -> Option<Literal> {
+    let after = after.trim_start();
+    let rest = COMPARISONS.iter().find_map(|comparison| after.strip_prefix(comparison))?.trim_start();
+    match rest.trim_start_matches('-').chars().next()? {
+        '\'' | '"' => Some(Literal::Text),
+        letter => letter.is_ascii_digit().then_some(Literal::Number),
+    }
+}
+
+fn literal_before(before: &str, after: &str) -> Option<Literal> {
+    // A filter binds closer than a comparison: `3 < x | int` is fine.
+    if after.trim_start().starts_with('|') {
+        return None;
+    }
+    let before = before.trim_end();
+    let rest = COMPARISONS.iter().find_map(|comparison| before.strip_suffix(comparison))?.trim_end();
+    if rest.ends_with(['\'', '"']) {
+        return Some(Literal::Text);
+    }
+    let word = rest.rsplit(|letter: char| !letter.is_ascii_alphanumeric() && letter != '.').next()?;
+    word.starts_with(|letter: char| letter.is_ascii_digit()).then_some(Literal::Number)
 }
 
 /// A string literal of the language. A reference holds neither backslash nor quote.
@@ -439,6 +491,25 @@ mod tests {
         assert_eq!(scan(" inputs.a-b ").single(), Some(&Target::Input("a-b".to_owned())));
         for expression in ["inputs.a | upper", "(inputs.a)", "inputs.a ~ inputs.b", "'inputs.a'", "-inputs.a"] {
             assert_eq!(scan(expression).single(), None, "{expression}");
+        }
+    }
+
+    #[test]
+    fn a_comparison_with_a_literal_is_noticed_on_both_sides() {
+        for (expression, expected) in [
+            ("inputs.a > 3", Some(Literal::Number)),
+            ("inputs.a==-1.5", Some(Literal::Number)),
+            ("3 <= inputs.a", Some(Literal::Number)),
+            ("1.5 != inputs.a", Some(Literal::Number)),
+            ("inputs.a > '3'", Some(Literal::Text)),
+            ("\"3\" == inputs.a", Some(Literal::Text)),
+            ("inputs.a | int > 3", None),
+            ("3 < inputs.a | int", None),
+            ("x3 == inputs.a", None),
+            ("inputs.a == inputs.b", None),
+            ("inputs.a", None),
+        ] {
+            assert_eq!(scan(expression).references[0].compared_with, expected, "{expression}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle, Tag};
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, Span, StructureStyle, Tag};
 
 use super::{Node, Scalar, Style, Value};
 use crate::finding::{At, shown};
@@ -37,11 +37,27 @@ pub(crate) fn parse(text: &str, offset: usize) -> Result<Option<Node>, YamlError
             Ok((event, span)) => builder.take(event, &span)?,
             Err(error) => {
                 let start = offset + error.marker().byte_offset().unwrap_or(0).min(text.len());
-                return Err(YamlError { at: At::new(start, start + 1), message: format!("not valid YAML: {}", error.info()), hint: None });
+                let message = format!("not valid YAML: {}", error.info());
+                return Err(YamlError { at: At::new(start, start + 1), message, hint: remedy(error.kind()) });
             }
         }
     }
     Ok(builder.root)
+}
+
+/// What to do about the mistakes that people make most.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the enum is foreign and may grow")]
+fn remedy(kind: &ErrorKind) -> Option<&'static str> {
+    match kind {
+        ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation | ErrorKind::TabAtBlockScalarStart => {
+            Some("indent with spaces")
+        }
+        ErrorKind::UnexpectedCharacter { .. } => Some("a text that begins with this character needs quotes"),
+        ErrorKind::UnknownAnchor => Some("a text that begins with `*` needs quotes"),
+        ErrorKind::MappingValueNotAllowed => Some("a text with `: ` in it needs quotes"),
+        ErrorKind::RecursionLimitExceeded => Some("no card needs to go this deep"),
+        _ => None,
+    }
 }
 
 /// A collection whose end has not come.
