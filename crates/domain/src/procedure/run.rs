@@ -398,7 +398,23 @@ impl Run {
                 self.expires = expires;
                 Ok(())
             }
-            event => self.apply_in_order(at, event),
+            event @ (RunEvent::Started(_)
+            | RunEvent::StepSkipped { .. }
+            | RunEvent::StepBegan { .. }
+            | RunEvent::StepRejected { .. }
+            | RunEvent::SessionOpened { .. }
+            | RunEvent::SessionEnded { .. }
+            | RunEvent::SessionLost { .. }
+            | RunEvent::RestorePlanned { .. }
+            | RunEvent::Restored
+            | RunEvent::RetryPlanned { .. }
+            | RunEvent::RetryBegan
+            | RunEvent::Surveyed { .. }
+            | RunEvent::CommitPlanned { .. }
+            | RunEvent::Committed { .. }
+            | RunEvent::CommitRefused { .. }
+            | RunEvent::Halted { .. }
+            | RunEvent::Ended { .. }) => self.apply_in_order(at, event),
         }
     }
 
