@@ -3,17 +3,21 @@
 //! [`Definition`] is a card's meaning. A run is the fold of its [`RunEvent`]s into a [`Run`];
 //! [`Run::owes`] is asked after every event and after every restart, so recovery has no code of its own.
 
+mod apply;
 mod definition;
 mod event;
 mod failure;
+mod owed;
 mod run;
 mod verdict;
 
+pub use apply::UnexpectedEvent;
 pub use definition::{
     AgentSpec, Definition, InputKind, InputSpec, InvalidInput, InvalidStepId, Isolation, PhaseSpec, PrecheckSpec, Records, RetrySpec,
     Severity, StepId, StepSpec, ValidateSpec, variable_name,
 };
 pub use event::{CommitPurpose, HaltReason, RunEvent, RunStarted, SkipReason, StepPlan};
 pub use failure::Failure;
-pub use run::{LastCommit, Leftovers, Outcome, Owed, Position, Run, Stage, StepRecord, StepState, UnexpectedEvent};
+pub use owed::Owed;
+pub use run::{LastCommit, Leftovers, Outcome, Position, Run, Stage, StepRecord, StepState};
 pub use verdict::{CheckResult, PrecheckResult, judge_precheck, judge_run, judge_validate};

@@ -65,7 +65,7 @@ fn the_newest_and_the_living_are_kept() {
 
     assert_eq!(decision(living, 9_999), Ok(KeepReason::Running));
     let alone = run(1, 0, Outcome::Completed, Expires::At(Timestamp(0)));
-    assert_eq!(plan_gc(&[alone.clone()], Timestamp(9_999 * DAY)).keep, [(alone.run, KeepReason::Newest)]);
+    assert_eq!(plan_gc(std::slice::from_ref(&alone), Timestamp(9_999 * DAY)).keep, [(alone.run, KeepReason::Newest)]);
 }
 
 #[test]

@@ -1,0 +1,423 @@
+//! How events change a run.
+
+use std::collections::BTreeMap;
+
+use super::run::{LastCommit, Leftovers, Position, Run, Stage, StepRecord, StepState};
+use super::{
+    CheckResult, CommitPurpose, Failure, Outcome, Owed, PrecheckResult, Records, RunEvent, SkipReason, StepId, StepPlan, judge_precheck,
+    judge_run, judge_validate,
+};
+use crate::session::{Phase, SessionEnd, SessionRecord, SessionReport};
+use crate::{Oid, RepoPath, Timestamp};
+
+/// An event that can't follow the state it met. Only a damaged journal or a bug leads to one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the event `{event}` can't follow here: {position}")]
+pub struct UnexpectedEvent {
+    /// The event's kind.
+    pub event: String,
+    /// Where the run was.
+    pub position: String,
+}
+
+impl Run {
+    /// Applies one event that the caller has journaled, or is about to.
+    ///
+    /// # Errors
+    /// The event can't follow the present state; the run is left as it was.
+    pub fn apply(&mut self, at: Timestamp, event: RunEvent) -> Result<(), UnexpectedEvent> {
+        match event {
+            RunEvent::Halted { reason } if self.halt.is_none() && !matches!(self.position, Position::Ended(_)) => {
+                self.halt = Some(reason);
+                Ok(())
+            }
+            RunEvent::LeftInTree { paths, snapshot } => {
+                self.left = (!paths.is_empty()).then_some(Leftovers { paths, snapshot });
+                Ok(())
+            }
+            RunEvent::Resumed { head, directive, accepted: _ } => {
+                self.resume(head);
+                self.started.directive = directive.or_else(|| self.started.directive.take());
+                Ok(())
+            }
+            RunEvent::Redefined { snapshot, steps } => {
+                self.redefine(snapshot, steps);
+                Ok(())
+            }
+            RunEvent::Retained { expires } => {
+                self.expires = expires;
+                Ok(())
+            }
+            event @ (RunEvent::Started(_)
+            | RunEvent::StepSkipped { .. }
+            | RunEvent::StepBegan { .. }
+            | RunEvent::StepRejected { .. }
+            | RunEvent::SessionOpened { .. }
+            | RunEvent::SessionEnded { .. }
+            | RunEvent::SessionLost { .. }
+            | RunEvent::RestorePlanned { .. }
+            | RunEvent::Restored
+            | RunEvent::RetryPlanned { .. }
+            | RunEvent::RetryBegan
+            | RunEvent::Surveyed { .. }
+            | RunEvent::CommitPlanned { .. }
+            | RunEvent::Committed { .. }
+            | RunEvent::CommitRefused { .. }
+            | RunEvent::Halted { .. }
+            | RunEvent::Ended { .. }) => self.apply_in_order(at, event),
+        }
+    }
+
+    fn apply_in_order(&mut self, at: Timestamp, event: RunEvent) -> Result<(), UnexpectedEvent> {
+        if self.halt.is_some() {
+            return Err(self.unexpected(&event));
+        }
+        match (self.position.clone(), event) {
+            (Position::Between, RunEvent::StepSkipped { step, reason }) => self.decide(&step, at, StepState::Skipped(reason)),
+            (Position::Between, RunEvent::StepRejected { step, failure }) => {
+                let index = self.pending_index(&step)?;
+                self.steps[index].state = StepState::Failing(failure);
+                self.steps[index].started_at.get_or_insert(at);
+                let stage = self.stage_before(index, None);
+                self.stay(index, stage)
+            }
+            (Position::Between, RunEvent::StepBegan { step, baseline }) => self.begin(&step, at, baseline),
+            (Position::Between, RunEvent::Ended { outcome, expires }) if self.is_ready_to_end(outcome) => {
+                self.end(at, outcome, expires);
+                Ok(())
+            }
+            (Position::Closing { outcome, commit: LastCommit::NotDue }, RunEvent::Ended { outcome: ended, expires })
+                if outcome == ended =>
+            {
+                self.end(at, outcome, expires);
+                Ok(())
+            }
+            (Position::Closing { outcome, commit }, RunEvent::CommitPlanned { purpose: CommitPurpose::End, .. })
+                if commit != LastCommit::NotDue =>
+            {
+                self.position = Position::Closing { outcome, commit: LastCommit::Planned };
+                Ok(())
+            }
+            (Position::Closing { outcome, commit: LastCommit::Planned }, RunEvent::Committed { purpose: CommitPurpose::End, commit }) => {
+                self.note_commit(commit);
+                self.position = Position::Closing { outcome, commit: LastCommit::NotDue };
+                Ok(())
+            }
+            (Position::InStep(index, stage), event) => self.apply_in_step(at, index, stage, event),
+            (_, event) => Err(self.unexpected(&event)),
+        }
+    }
+
+    /// A run ends straight from between steps when no final commit is due.
+    fn is_ready_to_end(&self, outcome: Outcome) -> bool {
+        self.owes() == Owed::End(outcome)
+    }
+
+    fn apply_in_step(&mut self, at: Timestamp, index: usize, stage: Stage, event: RunEvent) -> Result<(), UnexpectedEvent> {
+        match (stage, event) {
+            (Stage::Opening(phase), RunEvent::SessionOpened { session, phase: opened }) if phase == opened => {
+                let attempt = self.steps[index].attempts;
+                self.steps[index].sessions.push(SessionRecord { id: session.clone(), phase, attempt, report: None });
+                self.stay(index, Stage::InSession(session, phase))
+            }
+            (Stage::InSession(open, phase), RunEvent::SessionEnded { session, report }) if open == session => {
+                self.session_ended(index, phase, *report)
+            }
+            (Stage::InSession(open, _), RunEvent::SessionLost { session }) if open == session => {
+                self.stay(index, Stage::Restoring { planned: None })
+            }
+            (Stage::Restoring { .. }, RunEvent::RestorePlanned { salvage, paths }) => {
+                self.steps[index].salvaged.extend(salvage);
+                self.stay(index, Stage::Restoring { planned: Some(paths) })
+            }
+            (Stage::Restoring { .. }, RunEvent::Restored) => self.attempt_again(index, None),
+            (Stage::Pausing(_), RunEvent::RetryBegan) => self.attempt_again(index, Some(Phase::Precheck)),
+            (Stage::Settling, RunEvent::RetryPlanned { failure, until }) => {
+                self.steps[index].earlier_failures.push(failure);
+                self.steps[index].state = StepState::Running;
+                self.stay(index, Stage::Pausing(until))
+            }
+            (Stage::Settling, RunEvent::Surveyed { changed, commits, failure }) => self.settle(at, index, changed, commits, failure),
+            (Stage::Materialising { then, .. }, RunEvent::CommitPlanned { purpose: CommitPurpose::Start, .. }) => {
+                self.stay(index, Stage::Materialising { planned: true, then })
+            }
+            (Stage::Materialising { planned: true, then }, RunEvent::Committed { purpose: CommitPurpose::Start, commit }) => {
+                self.note_commit(commit.clone());
+                self.materialised = true;
+                self.steps[index].baseline = Some(commit);
+                self.stay(index, then.map_or(Stage::Settling, Stage::Opening))
+            }
+            (Stage::Committing { paths, .. }, RunEvent::CommitPlanned { purpose: CommitPurpose::Step(step), .. })
+                if step == self.steps[index].plan.id =>
+            {
+                self.stay(index, Stage::Committing { paths, planned: true })
+            }
+            (Stage::Committing { planned: true, .. }, RunEvent::Committed { purpose: CommitPurpose::Step(step), commit })
+                if step == self.steps[index].plan.id =>
+            {
+                self.note_commit(commit.clone());
+                self.steps[index].commits.push(commit);
+                self.carried = None;
+                self.step_over(at, index);
+                Ok(())
+            }
+            (Stage::Committing { planned: true, paths }, RunEvent::CommitRefused { purpose: CommitPurpose::Step(step), failure })
+                if step == self.steps[index].plan.id =>
+            {
+                self.commit_refused(at, index, &paths, failure);
+                Ok(())
+            }
+            (_, event) => Err(self.unexpected(&event)),
+        }
+    }
+
+    fn begin(&mut self, step: &StepId, at: Timestamp, baseline: Option<Oid>) -> Result<(), UnexpectedEvent> {
+        let index = self.pending_index(step)?;
+        let record = &mut self.steps[index];
+        record.attempts += 1;
+        record.baseline = baseline;
+        record.started_at.get_or_insert(at);
+        record.state = StepState::Running;
+        let stage = self.stage_before(index, self.steps[index].phase_after(None));
+        self.stay(index, stage)
+    }
+
+    /// The stage that leads to `phase`: the first commit comes before anything but a precheck.
+    fn stage_before(&self, index: usize, phase: Option<Phase>) -> Stage {
+        let needs_start = self.keeps_cards() && !self.materialised && self.steps[index].state != StepState::Skipping;
+        match phase {
+            Some(Phase::Precheck) => Stage::Opening(Phase::Precheck),
+            then if needs_start => Stage::Materialising { planned: false, then },
+            then => then.map_or(Stage::Settling, Stage::Opening),
+        }
+    }
+
+    fn session_ended(&mut self, index: usize, phase: Phase, report: SessionReport) -> Result<(), UnexpectedEvent> {
+        if report.end == SessionEnd::Interrupted {
+            self.record_report(index, report);
+            return self.stay(index, Stage::Restoring { planned: None });
+        }
+        let severity = self.steps[index].plan.severity;
+        let record = &mut self.steps[index];
+        match phase {
+            Phase::Precheck => {
+                let result = judge_precheck(&report);
+                match &result {
+                    PrecheckResult::Pass => {}
+                    PrecheckResult::Skip => record.state = StepState::Skipping,
+                    PrecheckResult::Fail(failure) => record.state = StepState::Failing(failure.clone()),
+                }
+                record.precheck = Some(result);
+            }
+            Phase::Run => {
+                if let Some(failure) = judge_run(&report) {
+                    record.state = StepState::Failing(failure);
+                }
+            }
+            Phase::Validate => {
+                let (result, failure) = judge_validate(&report, severity);
+                record.validate = Some(result);
+                match (result, failure) {
+                    (CheckResult::Fail, Some(failure)) => record.state = StepState::Failing(failure),
+                    (_, failure) => record.warning = failure,
+                }
+            }
+        }
+        record.outputs.extend(report.outputs.clone());
+        self.record_report(index, report);
+        let next = (self.steps[index].state == StepState::Running).then(|| self.steps[index].phase_after(Some(phase))).flatten();
+        let stage = self.stage_before(index, next);
+        self.stay(index, stage)
+    }
+
+    fn record_report(&mut self, index: usize, report: SessionReport) {
+        if let Some(session) = self.steps[index].sessions.last_mut() {
+            session.report = Some(report);
+        }
+    }
+
+    fn attempt_again(&mut self, index: usize, after: Option<Phase>) -> Result<(), UnexpectedEvent> {
+        let record = &mut self.steps[index];
+        record.attempts += 1;
+        record.state = StepState::Running;
+        record.validate = None;
+        record.warning = None;
+        record.outputs.clear();
+        if after.is_none() {
+            record.precheck = None;
+        }
+        let stage = self.stage_before(index, self.steps[index].phase_after(after));
+        self.stay(index, stage)
+    }
+
+    fn settle(
+        &mut self,
+        at: Timestamp,
+        index: usize,
+        changed: Vec<RepoPath>,
+        commits: Vec<Oid>,
+        failure: Option<Failure>,
+    ) -> Result<(), UnexpectedEvent> {
+        if let Some(newest) = commits.last() {
+            self.head = Some(newest.clone());
+        }
+        let record = &mut self.steps[index];
+        record.changed.clone_from(&changed);
+        record.commits.extend(commits);
+        if let Some(failure) = failure
+            && !matches!(record.state, StepState::Failing(_))
+        {
+            record.state = StepState::Failing(failure);
+        }
+        let keeps_out = matches!(
+            record.state,
+            StepState::Failing(Failure::TouchedForeign { .. } | Failure::PrecheckChanged { .. } | Failure::Uncommittable { .. })
+        );
+        let paths = if keeps_out { Vec::new() } else { changed };
+        match (&record.state, self.started.records) {
+            (StepState::Skipping, _) => {
+                self.step_over(at, index);
+                Ok(())
+            }
+            // A check must have seen what its commit holds, so a failed step is committed only where the
+            // layout asks for its record.
+            (StepState::Failing(_), Records::State) => {
+                self.step_over(at, index);
+                Ok(())
+            }
+            (_, Records::State) if paths.is_empty() => {
+                self.step_over(at, index);
+                Ok(())
+            }
+            (StepState::Failing(_), Records::Git) if !self.materialised => {
+                self.stay(index, Stage::Materialising { planned: false, then: None })
+            }
+            (_, Records::State | Records::Git) => self.stay(index, Stage::Committing { paths, planned: false }),
+        }
+    }
+
+    /// A refused commit fails the step. Where records are in git the record still goes in, without the files.
+    fn commit_refused(&mut self, at: Timestamp, index: usize, paths: &[RepoPath], failure: Failure) {
+        let had_files = !paths.is_empty();
+        self.steps[index].state = StepState::Failing(failure);
+        if self.keeps_cards() && had_files {
+            self.position = Position::InStep(index, Stage::Committing { paths: Vec::new(), planned: false });
+        } else {
+            self.step_over(at, index);
+        }
+    }
+
+    /// The step is decided; the run goes on or closes.
+    fn step_over(&mut self, at: Timestamp, index: usize) {
+        let record = &mut self.steps[index];
+        record.ended_at = Some(at);
+        record.state = match std::mem::replace(&mut record.state, StepState::Completed) {
+            StepState::Skipping => StepState::Skipped(SkipReason::Precheck),
+            StepState::Failing(failure) => StepState::Failed(failure),
+            decided @ (StepState::Skipped(_) | StepState::Failed(_)) => decided,
+            StepState::Pending | StepState::Running | StepState::Completed => StepState::Completed,
+        };
+        self.position = Position::Between;
+        self.close_when_decided();
+    }
+
+    fn close_when_decided(&mut self) {
+        let failed = self.steps.iter().any(|step| matches!(step.state, StepState::Failed(_)));
+        if failed || self.steps.iter().all(StepRecord::is_decided) {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        let outcome = self.outcome_so_far();
+        let commit = if self.materialised { LastCommit::Due } else { LastCommit::NotDue };
+        self.position = Position::Closing { outcome, commit };
+    }
+
+    fn end(&mut self, at: Timestamp, outcome: Outcome, expires: Option<Timestamp>) {
+        self.ended_at = Some(at);
+        self.expires = expires;
+        self.position = Position::Ended(outcome);
+    }
+
+    fn decide(&mut self, step: &StepId, at: Timestamp, state: StepState) -> Result<(), UnexpectedEvent> {
+        let index = self.pending_index(step)?;
+        self.steps[index].state = state;
+        self.steps[index].ended_at = Some(at);
+        self.close_when_decided();
+        Ok(())
+    }
+
+    fn pending_index(&self, step: &StepId) -> Result<usize, UnexpectedEvent> {
+        self.steps
+            .iter()
+            .position(|record| record.plan.id == *step && record.state == StepState::Pending)
+            .ok_or_else(|| UnexpectedEvent { event: format!("begin or skip {step}"), position: self.describe() })
+    }
+
+    fn stay(&mut self, index: usize, stage: Stage) -> Result<(), UnexpectedEvent> {
+        self.position = Position::InStep(index, stage);
+        Ok(())
+    }
+
+    fn note_commit(&mut self, commit: Oid) {
+        self.head = Some(commit.clone());
+        self.commits.push(commit);
+    }
+
+    /// A failed run goes back to its failed step; a halted one goes on where it stood.
+    fn resume(&mut self, head: Option<Oid>) {
+        self.halt = None;
+        self.head = head;
+        let failed = self.steps.iter().position(|step| matches!(step.state, StepState::Failed(_)));
+        if let Some(index) = failed {
+            self.carried = self.left.clone();
+            self.ended_at = None;
+            self.expires = None;
+            let record = &mut self.steps[index];
+            record.state = StepState::Pending;
+            record.precheck = None;
+            record.validate = None;
+            record.warning = None;
+            record.earlier_failures.clear();
+            record.outputs.clear();
+            record.ended_at = None;
+            self.position = Position::Between;
+        }
+    }
+
+    /// Steps that are decided are kept by id; the others follow the new definition.
+    fn redefine(&mut self, snapshot: String, steps: Vec<StepPlan>) {
+        let mut earlier: BTreeMap<StepId, StepRecord> =
+            std::mem::take(&mut self.steps).into_iter().map(|record| (record.plan.id.clone(), record)).collect();
+        self.steps = steps
+            .iter()
+            .map(|plan| match earlier.remove(&plan.id) {
+                Some(record) => StepRecord { plan: plan.clone(), ..record },
+                None => StepRecord::new(plan.clone()),
+            })
+            .collect();
+        self.started.snapshot = snapshot;
+        self.started.steps = steps;
+        self.position = Position::Between;
+        for record in &mut self.steps {
+            if !record.is_decided() {
+                record.state = StepState::Pending;
+            }
+        }
+    }
+
+    fn describe(&self) -> String {
+        format!("{:?}", self.position)
+    }
+
+    fn unexpected(&self, event: &RunEvent) -> UnexpectedEvent {
+        UnexpectedEvent { event: kind(event), position: self.describe() }
+    }
+}
+
+/// The event's stored kind, for messages.
+pub(super) fn kind(event: &RunEvent) -> String {
+    let text = format!("{event:?}");
+    text.split([' ', '(', '{']).next().unwrap_or_default().to_owned()
+}
