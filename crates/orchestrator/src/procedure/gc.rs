@@ -80,7 +80,7 @@ fn edited_expires(site: &Site, row: &RunRow) -> Option<Expires> {
     let text = std::fs::read_to_string(paths::on_disk(&site.repository.work_tree, &record::path(folder))).ok()?;
     match read_run_card(&text).ok()?.expires {
         Expires::Unset => None,
-        said => Some(said),
+        said @ (Expires::Never | Expires::At(_) | Expires::Unreadable(_)) => Some(said),
     }
 }
 

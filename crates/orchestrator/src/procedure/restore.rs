@@ -11,12 +11,15 @@ impl Driver<'_> {
     /// Puts the tree back for the next attempt. Safe to repeat: what is put back was saved and recorded first.
     pub(super) fn restore(&mut self, index: usize) -> Result<(), ProcedureError> {
         self.resting = None;
-        let paths = match &self.run.position {
-            Position::InStep(_, Stage::Restoring { planned: Some(paths) }) => paths.clone(),
-            _ => match self.plan_restore(index)? {
-                Some(paths) => paths,
-                None => return Ok(()),
-            },
+        let planned = match &self.run.position {
+            Position::InStep(_, Stage::Restoring { planned }) => planned.clone(),
+            Position::InStep(..) | Position::Between | Position::Closing { .. } | Position::Ended(_) => None,
+        };
+        let Some(paths) = (match planned {
+            Some(paths) => Some(paths),
+            None => self.plan_restore(index)?,
+        }) else {
+            return Ok(());
         };
         if !paths.is_empty() {
             killpoint::reach("before restore");
