@@ -70,6 +70,8 @@ impl<'n> Field<'n> {
 pub(super) struct Fields<'n> {
     at: At,
     found: Vec<(&'static str, Field<'n>)>,
+    /// Whether there are other keys too, each with a finding of its own.
+    pub(super) has_unknown: bool,
 }
 
 impl<'n> Fields<'n> {
@@ -97,7 +99,7 @@ impl<'n> Fields<'n> {
                 None => found.push((known_name, Field { label: Label::Key(known_name), key_at: key.at, node })),
             }
         }
-        Some(Self { at: field.at(), found })
+        Some(Self { at: field.at(), found, has_unknown: !unknown.is_empty() })
     }
 
     pub(super) fn get(&self, name: &'static str) -> Option<Field<'n>> {

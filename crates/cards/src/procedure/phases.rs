@@ -56,9 +56,11 @@ fn open<'n>(reader: &mut Reader<'_>, field: &Field<'n>, path: &'static str) -> O
     Fields::open(reader, field, path)
 }
 
-/// Whether none of these lists is there or has an entry. What is there and is no list has its own finding.
+/// Whether none of these lists is there or has an entry. What is there and is no list has its own finding, and
+/// so has a key that was meant to be one of them.
 fn is_without(fields: &Fields<'_>, names: &[&'static str]) -> bool {
-    names.iter().filter_map(|name| fields.get(name)).all(|field| field.entries().next().is_none() && field.node.scalar().is_none())
+    !fields.has_unknown
+        && names.iter().filter_map(|name| fields.get(name)).all(|field| field.entries().next().is_none() && field.node.scalar().is_none())
 }
 
 fn agent<'n>(reader: &mut Reader<'_>, entry: &Field<'n>, step: usize, steps: &mut Steps<'n>) -> Option<AgentSpec> {

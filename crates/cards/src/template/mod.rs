@@ -13,7 +13,7 @@ use minijinja::value::{Value, ValueKind};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 use proctor_domain::procedure::{Definition, InputKind, StepId};
 
-pub use scan::{Literal, Problem, Reference, Scan, Target, TemplatePart, parts};
+pub use scan::{Literal, Parts, Problem, Reference, Scan, Target, TemplatePart, parts};
 
 /// What expressions can see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -106,10 +106,13 @@ pub fn evaluate_when(expression: &str, values: &Values) -> Result<bool, String> 
     let (_, bare) = bare_condition(expression);
     let scan = checked(bare)?;
     let value = evaluate(&CONDITIONS, &scan, values)?;
-    match value.kind() {
-        ValueKind::Bool => Ok(value.is_true()),
-        ValueKind::Undefined => Ok(false),
-        kind => Err(format!("it yields a {kind} where true or false is needed; compare it with something, as in `… == 'yes'`")),
+    let kind = value.kind();
+    if kind == ValueKind::Bool {
+        Ok(value.is_true())
+    } else if kind == ValueKind::Undefined {
+        Ok(false)
+    } else {
+        Err(format!("it yields a {kind} where true or false is needed; compare it with something, as in `… == 'yes'`"))
     }
 }
 
@@ -136,10 +139,10 @@ fn render_expression(expression: &str, values: &Values) -> Result<String, String
         return values.text(target).map(str::to_owned).ok_or_else(|| no_value(target));
     }
     let value = evaluate(&TEMPLATES, &scan, values)?;
-    match value.kind() {
-        ValueKind::Undefined | ValueKind::None => Err(format!("`{}` has no value", expression.trim())),
-        _ => Ok(value.to_string()),
+    if matches!(value.kind(), ValueKind::Undefined | ValueKind::None) {
+        return Err(format!("`{}` has no value", expression.trim()));
     }
+    Ok(value.to_string())
 }
 
 fn no_value(target: &Target) -> String {
@@ -194,13 +197,13 @@ pub fn check_expression(expression: &str) -> Scan {
 }
 
 /// Reads every `${{ … }}` of a template without evaluating it. Ranges are those of the template.
-pub fn check_template(template: &str) -> Vec<Scan> {
-    let check = |part| match part {
+pub fn check_template(template: &str) -> impl Iterator<Item = Scan> {
+    let check = move |part| match part {
         TemplatePart::Text(_) => None,
         TemplatePart::Expression { inner, .. } => Some(check_expression(&template[inner.clone()]).shifted(inner.start)),
         TemplatePart::Unclosed(range) => Some(Scan::failed(Problem { range, message: "this `${{` has no `}}`".to_owned(), hint: None })),
     };
-    parts(template).into_iter().filter_map(check).collect()
+    parts(template).filter_map(check)
 }
 
 /// Reads a `when` without evaluating it, unless it depends on nothing: then it must be true or false as it stands.
@@ -220,7 +223,7 @@ pub fn check_condition(condition: &str) -> Scan {
 
 /// A condition without the `${{ … }}` that may stand around it, and where it begins.
 fn bare_condition(expression: &str) -> (usize, &str) {
-    let mut found = parts(expression).into_iter().filter(|part| match part {
+    let mut found = parts(expression).filter(|part| match part {
         TemplatePart::Text(range) => !expression[range.clone()].trim().is_empty(),
         TemplatePart::Expression { .. } | TemplatePart::Unclosed(_) => true,
     });

@@ -104,26 +104,35 @@ pub enum TemplatePart {
 
 /// Splits a template. Braces and quotes inside an expression are followed, so that `}}` in a text or
 /// at the end of nested maps does not end it.
-pub fn parts(template: &str) -> Vec<TemplatePart> {
-    let mut parts = Vec::new();
-    let mut next = 0;
-    while let Some(found) = template[next..].find("${{") {
-        let start = next + found;
-        if start > next {
-            parts.push(TemplatePart::Text(next..start));
-        }
-        let Some(length) = expression_end(&template[start + 3..]) else {
-            parts.push(TemplatePart::Unclosed(start..start + 3));
-            return parts;
+pub fn parts(template: &str) -> Parts<'_> {
+    Parts { template, next: 0 }
+}
+
+/// The pieces of a template, in order.
+#[derive(Debug, Clone)]
+pub struct Parts<'t> {
+    template: &'t str,
+    next: usize,
+}
+
+impl Iterator for Parts<'_> {
+    type Item = TemplatePart;
+
+    fn next(&mut self) -> Option<TemplatePart> {
+        let start = self.next;
+        let rest = self.template.get(start..).filter(|rest| !rest.is_empty())?;
+        let Some(after) = rest.strip_prefix("${{") else {
+            self.next = start + rest.find("${{").unwrap_or(rest.len());
+            return Some(TemplatePart::Text(start..self.next));
+        };
+        let Some(length) = expression_end(after) else {
+            self.next = self.template.len();
+            return Some(TemplatePart::Unclosed(start..start + 3));
         };
         let inner = start + 3..start + 3 + length;
-        next = inner.end + 2;
-        parts.push(TemplatePart::Expression { whole: start..next, inner });
+        self.next = inner.end + 2;
+        Some(TemplatePart::Expression { whole: start..self.next, inner })
     }
-    if next < template.len() {
-        parts.push(TemplatePart::Text(next..template.len()));
-    }
-    parts
 }
 
 fn expression_end(text: &str) -> Option<usize> {
@@ -517,7 +526,7 @@ mod tests {
         #[test]
         fn any_text_is_scanned_and_split(text in r#"[a-z.'"\[\]{}$ |\\\-é=]{0,40}|(?s).{0,40}"#) {
             scan(&text);
-            let whole: String = parts(&text).into_iter().map(|part| match part {
+            let whole: String = parts(&text).map(|part| match part {
                 TemplatePart::Text(range) => text[range].to_owned(),
                 TemplatePart::Expression { whole, .. } => text[whole].to_owned(),
                 TemplatePart::Unclosed(range) => text[range.start..].to_owned(),

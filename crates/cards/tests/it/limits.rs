@@ -182,7 +182,7 @@ proptest! {
     #[test]
     fn any_expression_is_evaluated_without_a_panic(text in r#"(inputs\.[a-z]{1,3}|steps\.[a-z]\.outputs\.[a-z]|[-a-z0-9.'"\[\](){}|~%*/+<>=!, ]){0,30}"#) {
         check_condition(&text);
-        check_template(&text);
+        prop_assert!(check_template(&text).count() <= text.len());
         let _ = evaluate_when(&text, &Values::default());
         let _ = render(&format!("${{{{{text}}}}}"), &Values::default());
     }

@@ -284,6 +284,10 @@ fn wrong_types_say_what_is_wanted_and_what_is_there() {
         | ^^^^^
       hint: write [] for an empty list
     ");
+}
+
+#[test]
+fn wrong_types_inside_a_step_say_what_is_wanted_and_what_is_there() {
     insta::assert_snapshot!(findings(&card("steps:\n  - sort\n  -\n  - id: true\n    run: ls\n    timeout: {}\n    env: [A]\n    outputs: a\n    retry: 3\n    when: [a]\n")), @"
     p.procedure.card:4:5: error: an entry of `steps` must be a mapping, and is a text
       4 |   - sort
@@ -469,6 +473,10 @@ fn phases_that_can_not_work_are_errors() {
       7 |     validate: {whys: [because]}
         |     ^^^^^^^^
     ");
+}
+
+#[test]
+fn parts_of_a_step_that_can_not_work_are_errors() {
     insta::assert_snapshot!(findings(&step("run: {agents: [{prompt: '', max-turns: 0}, {model: strong}, {prompt: x, max-turns: 1.5}]}")), @"
     p.procedure.card:5:29: error: `prompt` is empty
       5 |     run: {agents: [{prompt: '', max-turns: 0}, {model: strong}, {prompt: x, max-turns: 1.5}]}
