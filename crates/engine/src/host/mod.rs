@@ -1,18 +1,41 @@
-//! The session host: both ends of it.
+//! The session host, from both ends.
+//!
+//! The driver writes a session's folder, starts `proctor host <folder>` in a session of its own and waits for the end of a
+//! connection. The host runs the shells, keeps what they print, holds them to their limits, ends whatever they leave
+//! behind, writes `report.json` as its last act and exits. Either may be killed at any moment:
+//!
+//! * Without its driver, a host finishes its session. The next driver [`find`]s it and attaches.
+//! * Without its host, a session is lost. The driver fences it, so that a host which was still on its way does
+//!   nothing, and ends its processes: those that were handed to it as orphans, and those that carry the marker.
+//!
+//! A session runs at most once: a host that finds the lock held, a fence, or the traces of an earlier host, exits.
+//!
+//! Agents come as another kind of child; what they share with shells is everything but [`supervise`].
+
+mod attached;
+mod control;
+mod driver;
+mod excerpt;
+mod files;
+mod orphans;
+mod outputs;
+mod serve;
+mod streams;
+mod supervise;
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use proctor_domain::SessionId;
-use proctor_domain::session::SessionReport;
 use proctor_process::durable::DurableError;
-use proctor_process::family::EndedProcesses;
 use proctor_process::lock::LockError;
-use proctor_process::{ProcessIdentity, ProgramError};
+
+pub use attached::{Attached, Progress, Stream, Waited};
+pub use driver::{Found, fence, find, start};
+use proctor_process::ProgramError;
+pub use serve::run_host;
 
 /// What a session is to do, and within what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +103,28 @@ pub enum HostError {
         /// What the host wrote into its lock.
         holder: String,
     },
+    /// It was started before, so there may be a host under way.
+    #[error("start session {session}: it was started before")]
+    AlreadyStarted {
+        /// The session.
+        session: String,
+    },
+    /// Somebody holds its lock and is not to be reached.
+    #[error("reach the host of session {session}: its lock is held ({holder}), and nobody answers")]
+    Unreachable {
+        /// The session.
+        session: String,
+        /// What the holder wrote into the lock.
+        holder: String,
+    },
+    /// The host could not do its job, and said why.
+    #[error("run session {session}: {reason}")]
+    Failed {
+        /// The session.
+        session: String,
+        /// One sentence.
+        reason: String,
+    },
     /// The session was given up; its id is never used again.
     #[error("start session {session}: it was given up before")]
     Fenced {
@@ -88,116 +133,7 @@ pub enum HostError {
     },
 }
 
-/// Where a session stands that was opened before.
-#[derive(Debug)]
-pub enum Found {
-    /// Its host lives.
-    Live(Attached),
-    /// Its host reported.
-    Ended(SessionReport),
-    /// Its host is gone and left no report. [`fence`] it before anything takes its place.
-    Lost,
-    /// No host was ever started for it, and none can be under way: it may be started.
-    NeverStarted,
-}
-
-/// What ended a wait.
-#[derive(Debug)]
-pub enum Waited {
-    /// The host reported.
-    Ended(SessionReport),
-    /// The host died without a report. It is fenced, and what it left behind was ended.
-    Lost,
-    /// The caller's descriptor became readable; the session goes on.
-    Woken,
-}
-
-/// One of a session's output streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output.
-    Out,
-    /// Standard error.
-    Err,
-}
-
-/// New output of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress<'a> {
-    /// Which stream.
-    pub stream: Stream,
-    /// The new bytes, not cut at lines or characters.
-    pub bytes: &'a [u8],
-}
-
-/// A driver's connection to a session. Dropping it leaves the session running.
-#[derive(Debug)]
-pub struct Attached {}
-
-impl Attached {
-    /// The host, where it is known.
-    pub fn host(&self) -> Option<&ProcessIdentity> {
-        todo!()
-    }
-
-    /// Asks for [`Progress`] from here on, starting with what the session printed so far.
-    pub fn follow(&mut self) {
-        todo!()
-    }
-
-    /// Asks the host to end the session; it does so within ten seconds.
-    pub fn interrupt(&mut self) {
-        todo!()
-    }
-
-    /// Waits until the session is over or `wake` becomes readable.
-    ///
-    /// # Errors
-    /// The report can't be read, or the host can't be told to be dead.
-    pub fn wait(&mut self, wake: BorrowedFd<'_>, on_output: &mut dyn FnMut(Progress<'_>)) -> Result<Waited, HostError> {
-        let _ = (wake, on_output);
-        todo!()
-    }
-}
-
-/// Starts a session's host, detached, with `program host <folder>`.
-///
-/// # Errors
-/// Nothing runs when this fails.
-pub fn start(spec: &SessionSpec, program: &Path) -> Result<Attached, HostError> {
-    let _ = (spec, program);
-    todo!()
-}
-
-/// Looks where a session stands.
-///
-/// # Errors
-/// Its files can't be read, or a newer Proctor wrote them.
-pub fn find(folder: &Path, lock: &Path) -> Result<Found, HostError> {
-    let _ = (folder, lock);
-    todo!()
-}
-
-/// Takes over from a host that is dead or never came: a late one will find the fence and do nothing, and
-/// processes of the session that still run are ended.
-///
-/// # Errors
-/// The host lives, or the fence can't be written.
-pub fn fence(folder: &Path, lock: &Path) -> Result<EndedProcesses, HostError> {
-    let _ = (folder, lock);
-    todo!()
-}
-
-/// When a session's host, living or dead, last gave a sign of life.
+/// When a session's host, living or dead, last gave a sign of life. While a session runs, it does so every second.
 pub fn last_sign_of_life(lock: &Path) -> Option<SystemTime> {
     proctor_process::lock::last_touched(lock)
-}
-
-/// The hidden command `proctor host <folder>`: runs the session whose spec lies in `folder`.
-///
-/// It must be called before anything else of the process's own: from a single thread, with the control
-/// socket at standard input.
-pub fn run_host(folder: &Path) -> ExitCode {
-    let _ = folder;
-    todo!()
 }

@@ -90,26 +90,29 @@ pub fn marked(variable: &str, has: impl Fn(&[u8]) -> bool) -> Vec<ProcessIdentit
         .collect()
 }
 
-/// Ends all processes whose variable `variable` has a value that `has` accepts, but never this process or
-/// its ancestors: a person may clean up from a terminal that the dead session had started.
-pub fn end_marked(variable: &str, has: impl Fn(&[u8]) -> bool, grace: Duration) -> EndedProcesses {
+/// As [`marked`], without this process and its ancestors: a person may clean up from a terminal that the dead
+/// session had started. "None" is the result of two looks.
+pub fn marked_others(variable: &str, has: impl Fn(&[u8]) -> bool) -> Vec<ProcessIdentity> {
     let spared = ancestors();
     let look = || {
         let mut found = marked(variable, &has);
         found.retain(|identity| identity.pid != std::process::id() && !spared.contains(identity));
         found
     };
-    let mut find = || {
-        let found = look();
-        if !found.is_empty() {
-            return found;
-        }
-        // A process has no environment to read for a moment in the middle of an exec, so one look in vain
-        // proves nothing.
-        wait_for_end(&[], MIDDLE_OF_AN_EXEC);
-        look()
-    };
-    end(&mut find, Ending { grace, first: None, wait: &mut wait_for_end })
+    let found = look();
+    if !found.is_empty() {
+        return found;
+    }
+    // A process has no environment to read for a moment in the middle of an exec, so one look in vain proves
+    // nothing.
+    wait_for_end(&[], MIDDLE_OF_AN_EXEC);
+    look()
+}
+
+/// Ends all processes whose variable `variable` has a value that `has` accepts, but never this process or
+/// its ancestors.
+pub fn end_marked(variable: &str, has: impl Fn(&[u8]) -> bool, grace: Duration) -> EndedProcesses {
+    end(&mut || marked_others(variable, &has), Ending { grace, first: None, wait: &mut wait_for_end })
 }
 
 /// Much longer than an exec leaves a process without an environment.

@@ -1,0 +1,289 @@
+//! The files that a driver and a host share: their names, and their versions.
+//!
+//! Version 1 of each is what this module writes. A newer one is refused with a sentence, because guessing at
+//! half of what it says could run a step twice or call a failed one done.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use proctor_domain::session::SessionReport;
+use proctor_domain::{RepoPath, SessionId, Timestamp};
+use proctor_process::ProcessIdentity;
+use proctor_process::durable::{self, Durability, DurableError};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{HostError, SessionSpec};
+
+const VERSION: u64 = 1;
+
+/// The folder of one session.
+#[derive(Debug, Clone)]
+pub(super) struct SessionFolder {
+    path: PathBuf,
+}
+
+impl SessionFolder {
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The session's id, which is the folder's name.
+    pub(super) fn session(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    pub(super) fn spec(&self) -> PathBuf {
+        self.path.join("spec.json")
+    }
+
+    /// The script of a shell, counted from 1.
+    pub(super) fn shell(&self, number: usize) -> PathBuf {
+        self.path.join(format!("shell-{number}.sh"))
+    }
+
+    pub(super) fn host(&self) -> PathBuf {
+        self.path.join("host.json")
+    }
+
+    pub(super) fn report(&self) -> PathBuf {
+        self.path.join("report.json")
+    }
+
+    pub(super) fn stdout(&self) -> PathBuf {
+        self.path.join("stdout.log")
+    }
+
+    pub(super) fn stderr(&self) -> PathBuf {
+        self.path.join("stderr.log")
+    }
+
+    pub(super) fn output(&self) -> PathBuf {
+        self.path.join("output")
+    }
+
+    /// What the host itself had to say, when it could not do its job.
+    pub(super) fn trouble(&self) -> PathBuf {
+        self.path.join("host.log")
+    }
+
+    pub(super) fn fence(&self) -> PathBuf {
+        self.path.join("fence")
+    }
+
+    pub(super) fn is_fenced(&self) -> bool {
+        self.fence().exists()
+    }
+
+    /// Makes the folder, private; it may be there already.
+    pub(super) fn create(&self) -> Result<(), HostError> {
+        match DirBuilder::new().mode(0o700).create(&self.path) {
+            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => Err(files_error(&self.path, source)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+pub(super) const CONTROL_SOCKET: &str = "control.sock";
+
+pub(super) fn files_error(path: &Path, source: io::Error) -> HostError {
+    HostError::Files { path: path.to_owned(), source }
+}
+
+/// Writes a file that nobody reads before its writer says so.
+pub(super) fn write_plainly(path: &Path, bytes: &[u8]) -> Result<(), HostError> {
+    let write = || File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes);
+    write().map_err(|source| files_error(path, source))
+}
+
+/// What the host needs to know and may lie on a disk: everything but the environment.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StoredSpec {
+    version: u64,
+    pub(super) session: SessionId,
+    pub(super) shells: usize,
+    directory: RepoPath,
+    lock: RepoPath,
+    wall_limit_ms: u64,
+    pub(super) linger: Vec<String>,
+}
+
+impl StoredSpec {
+    pub(super) fn of(spec: &SessionSpec) -> Self {
+        Self {
+            version: VERSION,
+            session: spec.session.clone(),
+            shells: spec.shells.len(),
+            directory: to_stored(&spec.directory),
+            lock: to_stored(&spec.lock),
+            wall_limit_ms: u64::try_from(spec.wall_limit.as_millis()).unwrap_or(u64::MAX),
+            linger: spec.linger.clone(),
+        }
+    }
+
+    pub(super) fn directory(&self) -> PathBuf {
+        from_stored(&self.directory)
+    }
+
+    pub(super) fn lock(&self) -> PathBuf {
+        from_stored(&self.lock)
+    }
+
+    pub(super) fn wall_limit(&self) -> Duration {
+        Duration::from_millis(self.wall_limit_ms)
+    }
+}
+
+/// Paths are bytes; the one function that writes such as text belongs to [`RepoPath`].
+fn to_stored(path: &Path) -> RepoPath {
+    RepoPath::new(path.as_os_str().as_bytes())
+}
+
+fn from_stored(path: &RepoPath) -> PathBuf {
+    PathBuf::from(std::ffi::OsString::from_vec(path.as_bytes().to_vec()))
+}
+
+/// Who the host is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StoredHost {
+    version: u64,
+    identity: String,
+    started: Timestamp,
+}
+
+impl StoredHost {
+    /// `started` is the time at which the host took its lock, by the clock of the lock's file system: the one
+    /// that the change times of files are compared with.
+    pub(super) fn new(identity: &ProcessIdentity, started: Option<std::time::SystemTime>) -> Self {
+        let since_epoch = started.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+        let millis = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
+        Self { version: VERSION, identity: identity.to_string(), started: Timestamp(millis) }
+    }
+
+    pub(super) fn identity(&self) -> Option<ProcessIdentity> {
+        self.identity.parse().ok()
+    }
+}
+
+pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), HostError> {
+    let bytes = serde_json::to_vec(value).map_err(|error| damaged(path, &error))?;
+    Ok(durable::write(path, &bytes, Durability::Renamed)?)
+}
+
+/// The report as it is stored: a version beside the fields of [`SessionReport`].
+pub(super) fn encode_report(report: &SessionReport) -> Result<Vec<u8>, serde_json::Error> {
+    let mut value = serde_json::to_value(report)?;
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("version".to_owned(), VERSION.into());
+    }
+    serde_json::to_vec(&value)
+}
+
+pub(super) fn write_report(folder: &SessionFolder, bytes: &[u8]) -> Result<(), DurableError> {
+    durable::write(&folder.report(), bytes, Durability::Renamed)
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    version: u64,
+}
+
+/// Reads a file of a known version; `None` when it is not there.
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, HostError> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(files_error(path, source)),
+    };
+    let Versioned { version } = serde_json::from_slice(&bytes).map_err(|error| damaged(path, &error))?;
+    if version > VERSION {
+        return Err(HostError::Newer { path: path.to_owned(), version });
+    }
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(path, &error))
+}
+
+pub(super) fn read_report(folder: &SessionFolder) -> Result<Option<Box<SessionReport>>, HostError> {
+    read_json(&folder.report())
+}
+
+fn damaged(path: &Path, error: &serde_json::Error) -> HostError {
+    HostError::Damaged { path: path.to_owned(), reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proctor_domain::session::{Excerpt, Lingering, SessionEnd, ShellEnd};
+
+    use super::*;
+
+    #[test]
+    fn a_report_reads_back_as_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = SessionFolder::new(folder.path());
+        let report = SessionReport {
+            end: SessionEnd::Crashed { reason: "no bash".to_owned() },
+            shells: vec![ShellEnd { exit_code: 137, duration_ms: 5 }],
+            stdout: Excerpt { head: "a".to_owned(), tail: "b".to_owned(), omitted: 7 },
+            stderr: Excerpt::default(),
+            outputs: BTreeMap::from([("a".to_owned(), "b\u{1}".to_owned())]),
+            output_error: Some("line 1".to_owned()),
+            ended_orphans: 3,
+            lingering: vec![Lingering { program: "sccache".to_owned(), pid: 7 }],
+            log_note: None,
+            duration_ms: 9,
+        };
+
+        write_report(&folder, &encode_report(&report).unwrap()).unwrap();
+
+        assert_eq!(read_report(&folder).unwrap(), Some(Box::new(report)));
+    }
+
+    #[test]
+    fn a_newer_or_damaged_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = SessionFolder::new(folder.path());
+        assert_eq!(read_report(&folder).unwrap(), None);
+
+        write_plainly(&folder.report(), br#"{"version":2,"end":"a new kind"}"#).unwrap();
+        let newer = read_report(&folder).unwrap_err();
+        write_plainly(&folder.report(), br#"{"version":1,"end":"#).unwrap();
+        let damaged = read_report(&folder).unwrap_err();
+
+        assert!(matches!(newer, HostError::Newer { version: 2, .. }), "{newer:?}");
+        assert!(newer.to_string().contains("was written by a newer Proctor (version 2)"));
+        assert!(matches!(damaged, HostError::Damaged { .. }), "{damaged:?}");
+    }
+
+    #[test]
+    fn a_spec_keeps_paths_that_are_no_text_and_no_environment() {
+        let odd = |text: &[u8]| PathBuf::from(std::ffi::OsString::from_vec(text.to_vec()));
+        let spec = SessionSpec {
+            session: SessionId::from_bits(7),
+            folder: PathBuf::from("/x"),
+            shells: vec!["true".to_owned(), "false".to_owned()],
+            directory: odd(b"/a\xff\nb"),
+            environment: vec![("TOKEN".into(), "secret".into())],
+            wall_limit: Duration::from_millis(1500),
+            linger: vec!["sccache".to_owned()],
+            lock: odd(b"/\"quoted\""),
+        };
+
+        let text = serde_json::to_string(&StoredSpec::of(&spec)).unwrap();
+        let stored: StoredSpec = serde_json::from_str(&text).unwrap();
+
+        assert_eq!((stored.directory(), stored.lock(), stored.shells), (spec.directory, spec.lock, 2));
+        assert_eq!(stored.wall_limit(), spec.wall_limit);
+        assert!(!text.contains("secret") && !text.contains("TOKEN"));
+    }
+}
