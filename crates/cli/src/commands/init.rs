@@ -1,0 +1,196 @@
+//! `proctor init`: a commented settings file and, where there is no procedure yet, an example.
+
+use std::fs::Permissions;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use proctor_cards::{Layout, list_procedures};
+use proctor_domain::ExitCode;
+
+use super::CommandError;
+use super::question::{Answer, confirm};
+use crate::Invocation;
+use crate::args::setup::{InitArgs, LayoutChoice};
+use crate::place::{Place, layout_reason};
+use crate::printer::visible_line;
+use crate::report::Report;
+use crate::settings::{DEFAULTS, REPOSITORY_FILE, Setting};
+
+const EXAMPLE: &str = include_str!("init/hello.procedure.card");
+const EXAMPLE_NAME: &str = "hello";
+
+/// What `init` will do. Leaves its executor no choice.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    /// Files to make, relative to the card root.
+    make: Vec<(PathBuf, String)>,
+    /// What stays as it is, and why.
+    keep: Vec<String>,
+}
+
+/// Plans, asks, writes.
+pub fn run(invocation: &Invocation, args: &InitArgs) -> Result<ExitCode, Report> {
+    let printer = &invocation.printer;
+    let place = Place::find(invocation)?;
+    let layout = place.layout.clone().or_flag("--layout", args.layout.map(LayoutChoice::layout));
+    let plan = plan(&place.card_root, &layout, args.layout);
+    printer.data(&format!(
+        "{}: layout {} ({})",
+        visible_line(&place.card_root.display().to_string()),
+        layout.value.name(),
+        layout_reason(&layout)
+    ));
+    for (path, _) in &plan.make {
+        printer.data(&format!("  make {}", path.display()));
+    }
+    for kept in &plan.keep {
+        printer.data(&format!("  keep {kept}"));
+    }
+    if plan.make.is_empty() {
+        printer.say("everything is there already");
+        return Ok(ExitCode::Done);
+    }
+    if args.dry_run {
+        return Ok(ExitCode::Done);
+    }
+    if !args.yes && confirm(invocation, "Go on?", "--yes")? == Answer::No {
+        printer.say("nothing was written");
+        return Ok(ExitCode::Failed);
+    }
+    for (path, text) in &plan.make {
+        make(&place.card_root.join(path), text)?;
+    }
+    say_what_next(invocation, &place.card_root, &plan, layout.value);
+    Ok(ExitCode::Done)
+}
+
+fn plan(card_root: &Path, layout: &Setting<Layout>, chosen: Option<LayoutChoice>) -> Plan {
+    let mut plan = Plan { make: Vec::new(), keep: Vec::new() };
+    if is_there(&card_root.join(REPOSITORY_FILE)) {
+        plan.keep.push(format!("{REPOSITORY_FILE}, which is there"));
+    } else {
+        plan.make.push((PathBuf::from(REPOSITORY_FILE), settings_text(chosen.map(LayoutChoice::layout))));
+    }
+    let folder = layout.value.procedures_dir();
+    let procedures = list_procedures(card_root, layout.value);
+    if procedures.is_empty() {
+        plan.make.push((Path::new(folder).join(format!("{EXAMPLE_NAME}.procedure.card")), EXAMPLE.to_owned()));
+    } else {
+        let many = if procedures.len() == 1 { "1 procedure".to_owned() } else { format!("{} procedures", procedures.len()) };
+        plan.keep.push(format!("{folder}, which has {many}"));
+    }
+    plan
+}
+
+/// Whether anything has that name, be it a symbolic link that leads nowhere.
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+impl LayoutChoice {
+    fn layout(self) -> Layout {
+        match self {
+            Self::Proctor => Layout::Proctor,
+            Self::Beebox => Layout::BeeBox,
+        }
+    }
+}
+
+/// The defaults, each value commented out, so that the file says what there is and changes nothing.
+fn settings_text(layout: Option<Layout>) -> String {
+    let mut text = String::from(
+        "# Settings of Proctor for this repository. Each shows its default; remove the `#` in front of one to change it.\n\
+         # `proctor where` says which files are read. Your own settings are in proctor/config.toml below XDG_CONFIG_HOME.\n\n",
+    );
+    for line in DEFAULTS.lines() {
+        let line = match layout {
+            Some(layout) if line.starts_with("layout =") => format!("layout = \"{}\"", layout.name()),
+            Some(_) | None if line.is_empty() || line.starts_with('#') => line.to_owned(),
+            Some(_) | None => format!("#{line}"),
+        };
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text.push_str("\n# What `pass-env` and `linger` say here counts once you have accepted it with `proctor trust`.\n");
+    text
+}
+
+/// Makes a file that is not there, whole or not at all; an existing one is never touched, even if it appeared
+/// after the plan was made. Not `durable::write`: that replaces, and it makes files that only their owner can read.
+fn make(path: &Path, text: &str) -> Result<(), CommandError> {
+    let failed = |source: io::Error| CommandError::Make { path: path.to_owned(), source };
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let mut file =
+        tempfile::Builder::new().prefix(".proctor-").permissions(Permissions::from_mode(0o666)).tempfile_in(folder).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist_noclobber(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+fn say_what_next(invocation: &Invocation, card_root: &Path, plan: &Plan, layout: Layout) {
+    let say = |line: &str| invocation.printer.say(line);
+    let paths: Vec<String> = plan.make.iter().map(|(path, _)| path.display().to_string()).collect();
+    if layout == Layout::BeeBox && plan.make.iter().any(|(path, _)| path == Path::new(REPOSITORY_FILE)) {
+        say(&format!("Bee Box's own checks may refuse {REPOSITORY_FILE}; nothing needs it, so it can be deleted."));
+    }
+    say("\nNext:");
+    if card_root != invocation.directory {
+        say(&format!("  cd {}", visible_line(&card_root.display().to_string())));
+    }
+    say(&format!("  git add {} && git commit -m 'Add procedures'", paths.join(" ")));
+    if plan.make.iter().any(|(path, _)| path.starts_with(layout.procedures_dir())) {
+        say(&format!("  proctor procedure show {EXAMPLE_NAME}"));
+        say(&format!("  proctor procedure run {EXAMPLE_NAME}"));
+    } else {
+        say("  proctor procedure list");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_cards::{BoxDefaults, Source, read_procedure};
+
+    use super::*;
+    use crate::environment::Environment;
+    use crate::settings::{Layers, LayoutRule, trust::Consent};
+
+    #[test]
+    fn the_example_is_a_card_without_findings() {
+        let source = Source { path: PathBuf::from("hello.procedure.card"), text: EXAMPLE.to_owned() };
+
+        let card = read_procedure(&source, Layout::Proctor, &BoxDefaults::default()).expect("a good card");
+
+        assert_eq!(card.warnings, []);
+        assert_eq!(card.definition.name, EXAMPLE_NAME);
+    }
+
+    #[test]
+    fn the_settings_file_changes_nothing_but_the_chosen_layout() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (chosen, expected) in [(None, LayoutRule::Find), (Some(Layout::BeeBox), LayoutRule::Fixed(Layout::BeeBox))] {
+            let path = folder.path().join(format!("{chosen:?}.toml"));
+            make(&path, &settings_text(chosen)).expect("makes the file");
+            let without = Layers::read(&Environment::default(), None).expect("reads").settle(Consent::NotNeeded);
+
+            let settings = Layers::read(&Environment::default(), Some(&path)).expect("reads").settle(Consent::NotNeeded);
+
+            assert_eq!(settings.layout.value, expected);
+            assert_eq!((settings.records, settings.pass_env), (without.records, without.pass_env));
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_never_touched() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("proctor.toml");
+        make(&path, "mine").expect("makes the file");
+
+        assert!(make(&path, "other").is_err());
+
+        assert_eq!(std::fs::read_to_string(&path).expect("reads"), "mine");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("lists").count(), 1);
+    }
+}

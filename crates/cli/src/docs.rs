@@ -1,0 +1,136 @@
+//! Documents made from the program itself, so that they can't disagree with it. `cargo xtask generate` writes them.
+
+use clap::{Arg, ArgAction, CommandFactory};
+use proctor_domain::ExitCode;
+
+use crate::args::CommandLine;
+use crate::environment::{SetBy, VARIABLES};
+
+const MADE: &str = "<!-- Made by `cargo xtask generate`. Change the program, not this file. -->\n\n";
+
+/// Every command with its arguments, as Markdown.
+pub fn cli_reference() -> String {
+    let mut command = CommandLine::command();
+    command.build();
+    let mut text = format!("# Command line\n\n{MADE}");
+    describe(&command, "proctor", &mut text);
+    text
+}
+
+fn describe(command: &clap::Command, path: &str, text: &mut String) {
+    if path != "proctor" {
+        line(text, &format!("## `{path}`\n"));
+    }
+    let about = command.get_long_about().or_else(|| command.get_about()).map(ToString::to_string).unwrap_or_default();
+    line(text, &format!("{}\n", sentence(&about)));
+    line(text, &format!("```text\n{}\n```\n", usage(command, path)));
+    let shown = |argument: &&Arg| !argument.is_hide_set() && argument.get_id() != "help" && argument.get_id() != "version";
+    let is_top = path == "proctor";
+    let arguments: Vec<&Arg> = command.get_arguments().filter(shown).filter(|argument| is_top || !argument.is_global_set()).collect();
+    if !arguments.is_empty() {
+        line(text, if is_top { "Options of every command:\n\n| | |\n|---|---|" } else { "| | |\n|---|---|" });
+        for argument in arguments {
+            line(text, &format!("| `{}` | {} |", cell(&signature(argument)), cell(&meaning(argument))));
+        }
+        line(text, "");
+    }
+    if let Some(after) = command.get_after_help().map(ToString::to_string) {
+        match after.split_once(":\n") {
+            Some((_, example)) => line(text, &format!("```sh\n{}\n```\n", unindented(example))),
+            None => line(text, &format!("{after}\n")),
+        }
+    }
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        describe(inner, &format!("{path} {}", inner.get_name()), text);
+    }
+}
+
+fn usage(command: &clap::Command, path: &str) -> String {
+    let usage = command.clone().render_usage().to_string();
+    // The parser prints the path only for commands that it reached while parsing.
+    let rest = usage.split_once(command.get_name()).map_or("", |(_, rest)| rest);
+    format!("{path}{rest}")
+}
+
+fn signature(argument: &Arg) -> String {
+    let values = argument.get_value_names().map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+    let takes_value = matches!(argument.get_action(), ArgAction::Set | ArgAction::Append);
+    let value = values.filter(|_| takes_value).map(|value| format!("<{value}>"));
+    let names: Vec<String> = [argument.get_short().map(|short| format!("-{short}")), argument.get_long().map(|long| format!("--{long}"))]
+        .into_iter()
+        .flatten()
+        .collect();
+    match (names.is_empty(), value) {
+        (true, value) => value.unwrap_or_default(),
+        (false, None) => names.join(", "),
+        (false, Some(value)) => format!("{} {value}", names.join(", ")),
+    }
+}
+
+fn meaning(argument: &Arg) -> String {
+    let help = argument.get_long_help().or_else(|| argument.get_help()).map(ToString::to_string).unwrap_or_default();
+    let choices: Vec<String> = argument
+        .get_possible_values()
+        .iter()
+        .filter(|_| matches!(argument.get_action(), ArgAction::Set | ArgAction::Append))
+        .map(|value| format!("`{}`", value.get_name()))
+        .collect();
+    let help = sentence(&help);
+    if choices.is_empty() { help } else { format!("{help} One of {}.", choices.join(", ")) }
+}
+
+/// Every exit code, as Markdown.
+pub fn exit_codes() -> String {
+    let mut text = format!("# Exit codes\n\n{MADE}| code | meaning |\n|---|---|\n");
+    for code in ExitCode::ALL {
+        line(&mut text, &format!("| {} | {} |", code.code(), cell(code.meaning())));
+    }
+    text
+}
+
+/// Every environment variable, as Markdown.
+pub fn environment() -> String {
+    let mut text = format!("# Environment variables\n\n{MADE}");
+    for (title, set_by) in [
+        ("Read by Proctor", SetBy::Caller),
+        ("Set for the shells of steps", SetBy::Proctor),
+        ("Set for git", SetBy::ProctorForGit),
+        ("For tests of Proctor itself", SetBy::Tests),
+    ] {
+        line(&mut text, &format!("## {title}\n\n| variable | meaning |\n|---|---|"));
+        for variable in VARIABLES.iter().filter(|variable| variable.set_by == set_by) {
+            line(&mut text, &format!("| `{}` | {} |", cell(variable.name), cell(variable.meaning)));
+        }
+        line(&mut text, "");
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+/// Every key of a procedure card, as Markdown.
+pub fn card_reference() -> String {
+    let mut text = format!("# Keys of a procedure card\n\n{MADE}| key | value | default | meaning |\n|---|---|---|---|\n");
+    for key in proctor_cards::key_reference() {
+        line(&mut text, &format!("| `{}` | {} | {} | {} |", cell(key.path), cell(key.kind), cell(key.default), cell(key.description)));
+    }
+    text
+}
+
+fn line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+fn sentence(text: &str) -> String {
+    let text = text.trim();
+    if text.is_empty() || text.ends_with('.') { text.to_owned() } else { format!("{text}.") }
+}
+
+fn unindented(text: &str) -> String {
+    text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,179 @@
+//! Every environment variable that Proctor reads or sets, in one table. The code that reads one names its entry
+//! here, and `docs/environment.md` is generated from the table, so neither can fall behind the other.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Who gives a variable its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetBy {
+    /// The person or program that starts Proctor.
+    Caller,
+    /// Proctor, for the shells of steps.
+    Proctor,
+    /// Proctor, for the git commands that it runs.
+    ProctorForGit,
+    /// Tests of Proctor.
+    Tests,
+}
+
+/// One environment variable.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name; `<…>` stands for a part that varies.
+    pub name: &'static str,
+    /// Who gives it its value.
+    pub set_by: SetBy,
+    /// What it means, in one or more sentences.
+    pub meaning: &'static str,
+}
+
+const fn by_caller(name: &'static str, meaning: &'static str) -> Variable {
+    Variable { name, set_by: SetBy::Caller, meaning }
+}
+
+const fn by_proctor(name: &'static str, meaning: &'static str) -> Variable {
+    Variable { name, set_by: SetBy::Proctor, meaning }
+}
+
+/// Setting `layout`.
+pub static LAYOUT: Variable = by_caller("PROCTOR_LAYOUT", "Overrides the setting `layout`.");
+/// Setting `records`.
+pub static RECORDS: Variable = by_caller("PROCTOR_RECORDS", "Overrides the setting `records`.");
+/// Setting `pass-env`.
+pub static PASS_ENV: Variable = by_caller("PROCTOR_PASS_ENV", "Overrides the setting `pass-env`: names separated by commas.");
+/// Setting `linger`.
+pub static LINGER: Variable = by_caller("PROCTOR_LINGER", "Overrides the setting `linger`: program names separated by commas.");
+/// Setting `shell-timeout`.
+pub static SHELL_TIMEOUT: Variable = by_caller("PROCTOR_SHELL_TIMEOUT", "Overrides the setting `shell-timeout`.");
+/// Setting `state-dir`.
+pub static STATE_DIR: Variable =
+    by_caller("PROCTOR_STATE_DIR", "Overrides the setting `state-dir`: the absolute folder that holds the state of all repositories.");
+/// The marker of a session's processes.
+pub static SESSION: Variable = by_proctor(
+    "PROCTOR_SESSION",
+    "The ids of the sessions around this process, outermost first, separated by colons. Marks the processes of a session, so that none is \
+     left behind; commands that speak for a person refuse to run under it.",
+);
+/// Where user settings are.
+pub static XDG_CONFIG_HOME: Variable =
+    by_caller("XDG_CONFIG_HOME", "Where your settings are: `$XDG_CONFIG_HOME/proctor/config.toml`; `$HOME/.config` when unset.");
+/// Where state is.
+pub static XDG_STATE_HOME: Variable =
+    by_caller("XDG_STATE_HOME", "Where state is: `$XDG_STATE_HOME/proctor`; `$HOME/.local/state` when unset.");
+/// The fallback of both.
+pub static HOME: Variable = by_caller("HOME", "Your home folder; where the two variables above point when they are unset.");
+/// Colour.
+pub static NO_COLOR: Variable = by_caller("NO_COLOR", "Set and not empty: no colour, unless `--color always` is given.");
+/// Colour.
+pub static TERM: Variable = by_caller("TERM", "`dumb`: no colour and no live progress.");
+
+/// Every variable, in the order of the documentation.
+pub static VARIABLES: &[&Variable] = &[
+    &LAYOUT,
+    &RECORDS,
+    &PASS_ENV,
+    &LINGER,
+    &SHELL_TIMEOUT,
+    &STATE_DIR,
+    &XDG_CONFIG_HOME,
+    &XDG_STATE_HOME,
+    &HOME,
+    &NO_COLOR,
+    &TERM,
+    &by_proctor("CHECK_SKIP", "`75`: the exit code with which a precheck skips its step."),
+    &by_proctor("PROCTOR_RUN", "The run's id."),
+    &by_proctor("PROCTOR_PROCEDURE", "The procedure's name."),
+    &by_proctor("PROCTOR_STEP", "The step's id."),
+    &by_proctor("PROCTOR_ATTEMPT", "Which attempt at the step this is, from 1."),
+    &by_proctor("PROCTOR_DIRECTIVE", "The text given with `--directive`, or empty."),
+    &by_proctor("PROCTOR_OUTPUT", "The file to which a shell appends its outputs as `name=value` lines."),
+    &by_proctor("INPUT_<NAME>", "The value of an input, its name in upper case with `_` for everything but letters and digits."),
+    &by_proctor("STEP_<ID>_<NAME>", "An output of an earlier step, or of an earlier shell of this one."),
+    &SESSION,
+    &Variable {
+        name: "PROCTOR_EFFECT",
+        set_by: SetBy::ProctorForGit,
+        meaning: "`<run>/<step>/<attempt>/<effect>`: marks a git command and its hooks, so that a resumed run finds the one that it left \
+                  behind.",
+    },
+    &Variable {
+        name: "PROCTOR_KILLPOINT",
+        set_by: SetBy::Tests,
+        meaning: "`driver:<n>`, `host:<n>` or `both:<n>`: dies at the n-th point between two effects.",
+    },
+    &Variable {
+        name: "PROCTOR_KILLPOINT_LOG",
+        set_by: SetBy::Tests,
+        meaning: "A file to which each such point is appended as it is reached.",
+    },
+    &Variable {
+        name: "PROCTOR_HOST_KILLPOINT",
+        set_by: SetBy::Tests,
+        meaning: "`<session ordinal>:<point>`: a session's host dies at this point of its own.",
+    },
+];
+
+/// The environment as it was when the command started. Commands read this, never the process's own, so tests
+/// can hand in what they like.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    values: BTreeMap<OsString, OsString>,
+}
+
+impl Environment {
+    /// The environment of this process.
+    pub fn of_process() -> Self {
+        Self { values: std::env::vars_os().collect() }
+    }
+
+    /// The value of `variable`; an empty value counts as unset, as the XDG rules have it.
+    pub fn get(&self, variable: &Variable) -> Option<&OsStr> {
+        self.values.get(OsStr::new(variable.name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// The folder that `variable` names; `None` unless it is an absolute path, as the XDG rules have it.
+    pub fn folder(&self, variable: &Variable) -> Option<PathBuf> {
+        self.get(variable).map(Path::new).filter(|path| path.is_absolute()).map(Path::to_owned)
+    }
+
+    /// Everything, as lists of programs' environments want it.
+    pub fn pairs(&self) -> Vec<(OsString, OsString)> {
+        self.values.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+impl FromIterator<(OsString, OsString)> for Environment {
+    fn from_iter<Pairs: IntoIterator<Item = (OsString, OsString)>>(pairs: Pairs) -> Self {
+        Self { values: pairs.into_iter().collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_variable_is_listed_twice() {
+        let mut names: Vec<_> = VARIABLES.iter().map(|variable| variable.name).collect();
+        names.sort_unstable();
+
+        let count = names.len();
+        names.dedup();
+
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn empty_and_relative_folders_count_as_unset() {
+        let environment: Environment = [("HOME", "/home/ann"), ("XDG_CONFIG_HOME", ""), ("XDG_STATE_HOME", "state")]
+            .into_iter()
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)))
+            .collect();
+
+        assert_eq!(environment.folder(&HOME), Some(PathBuf::from("/home/ann")));
+        assert_eq!(environment.folder(&XDG_CONFIG_HOME), None);
+        assert_eq!(environment.folder(&XDG_STATE_HOME), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! Where a command works: the repository, the card root, the settings and the state.
+
+use std::path::{Path, PathBuf};
+
+use proctor_cards::{BoxDefaults, Layout, load_box_defaults};
+use proctor_domain::procedure::Records;
+use proctor_orchestrator::{RunSettings, Site, StateFolder};
+use proctor_workspace::{GitEnvironment, Repository};
+
+use crate::Invocation;
+use crate::commands::CommandError;
+use crate::report::Report;
+use crate::settings::{Layers, LayoutRule, REPOSITORY_FILE, RecordsRule, Setting, Settings, Source, trust};
+use crate::state::{self, StateHome};
+
+/// Everything that can be known about a place without making anything there.
+pub struct Place {
+    /// The repository and working tree.
+    pub repository: Repository,
+    /// Where cards are looked up and shells run: the folder of the nearest `proctor.toml`, else of the nearest box,
+    /// else the top of the working tree.
+    pub card_root: PathBuf,
+    /// The settings, layer by layer.
+    pub layers: Layers,
+    /// Where cards and run folders lie, and who says so.
+    pub layout: Setting<Layout>,
+}
+
+impl Place {
+    /// Looks around from where the command was asked to work.
+    ///
+    /// # Errors
+    /// There is no usable repository, or settings can't be read.
+    pub fn find(invocation: &Invocation) -> Result<Self, Report> {
+        let git = GitEnvironment::from_user(invocation.environment.pairs());
+        let repository = Repository::discover(&invocation.directory, &git)?;
+        let (card_root, settings_file) = card_root(&invocation.directory, &repository.work_tree);
+        let layers = Layers::read(&invocation.environment, settings_file.as_deref())?;
+        // No consent is needed to know the layout: it is not sensitive.
+        let rule = layers.settle(trust::Consent::Missing).layout;
+        let value = match rule.value {
+            LayoutRule::Find => Layout::find(&card_root),
+            LayoutRule::Fixed(layout) => layout,
+        };
+        Ok(Self { repository, card_root, layers, layout: Setting { value, source: rule.source } })
+    }
+
+    /// The folder that holds the state of all repositories.
+    ///
+    /// # Errors
+    /// There is no place for it.
+    pub fn state_home(&self, invocation: &Invocation) -> Result<StateHome, Report> {
+        Ok(StateHome::of(self.layers.state_dir().value.as_deref(), &invocation.environment)?)
+    }
+
+    /// The repository's state, if it has any yet. Makes nothing.
+    ///
+    /// # Errors
+    /// What is there can't be read.
+    pub fn find_state(&self, invocation: &Invocation) -> Result<Option<StateFolder>, Report> {
+        Ok(state::find(&self.state_home(invocation)?, &self.repository)?)
+    }
+
+    /// The repository's state, made where there is none.
+    ///
+    /// # Errors
+    /// It can't be made or used.
+    pub fn establish_state(&self, invocation: &Invocation) -> Result<StateFolder, Report> {
+        Ok(state::establish(&self.state_home(invocation)?, &self.repository)?)
+    }
+
+    /// Whether the user accepted the repository's sensitive settings.
+    ///
+    /// # Errors
+    /// The list of what was accepted can't be read.
+    pub fn consent(&self, state: Option<&StateFolder>) -> Result<trust::Consent, Report> {
+        Ok(trust::consent(&self.layers.sensitive(), state.map(StateFolder::root))?)
+    }
+
+    /// Where runs are recorded whose card does not say.
+    pub fn records(&self) -> Records {
+        match self.layers.settle(trust::Consent::Missing).records.value {
+            RecordsRule::ByLayout => self.layout.value.default_records(),
+            RecordsRule::Fixed(records) => records,
+        }
+    }
+
+    /// The box's own settings, where the layout has them.
+    ///
+    /// # Errors
+    /// They can't be read.
+    pub fn box_defaults(&self) -> Result<BoxDefaults, Report> {
+        match self.layout.value {
+            Layout::Proctor => Ok(BoxDefaults::default()),
+            Layout::BeeBox => load_box_defaults(&self.card_root)
+                .map_err(|finding| Report::from_findings("the box's settings can't be used", vec![finding])),
+        }
+    }
+
+    /// The place as runs need it, with its state made. `records` is the flag's choice.
+    ///
+    /// # Errors
+    /// Sensitive settings were not accepted, or state can't be made.
+    pub fn into_site(self, invocation: &Invocation, records: Option<Records>) -> Result<Site, Report> {
+        let state = self.establish_state(invocation)?;
+        let consent = self.consent(Some(&state))?;
+        if let (trust::Consent::Missing, Some(path)) = (consent, &self.layers.repository_file) {
+            return Err(CommandError::NeedsConsent { path: path.clone() }.into());
+        }
+        let box_defaults = self.box_defaults()?;
+        let settings = run_settings(self.layers.settle(consent), records);
+        let program = std::env::current_exe().map_err(CommandError::OwnProgram)?;
+        Ok(Site {
+            repository: self.repository,
+            card_root: self.card_root,
+            layout: self.layout.value,
+            box_defaults,
+            state,
+            settings,
+            program,
+            environment: invocation.environment.pairs(),
+        })
+    }
+}
+
+fn run_settings(settings: Settings, records: Option<Records>) -> RunSettings {
+    let rule = settings.records.or_flag("--records", records.map(RecordsRule::Fixed));
+    RunSettings {
+        records: match rule.value {
+            RecordsRule::ByLayout => None,
+            RecordsRule::Fixed(records) => Some(records),
+        },
+        pass_env: settings.pass_env.value,
+        linger: settings.linger.value,
+        shell_timeout: settings.shell_timeout.value.into(),
+    }
+}
+
+/// The card root and, if it has one, its settings file. The walk ends at the top of the working tree: what lies
+/// above belongs to somebody else.
+fn card_root(directory: &Path, work_tree: &Path) -> (PathBuf, Option<PathBuf>) {
+    let inside = || directory.ancestors().take_while(|folder| folder.starts_with(work_tree));
+    if let Some(folder) = inside().find(|folder| folder.join(REPOSITORY_FILE).is_file()) {
+        return (folder.to_owned(), Some(folder.join(REPOSITORY_FILE)));
+    }
+    let boxed = inside().find(|folder| Layout::find(folder) == Layout::BeeBox);
+    (boxed.unwrap_or(work_tree).to_owned(), None)
+}
+
+/// How a layout was chosen, for people.
+pub fn layout_reason(layout: &Setting<Layout>) -> String {
+    match &layout.source {
+        Source::Default => "found".to_owned(),
+        source @ (Source::User(_) | Source::Repository(_) | Source::Environment(_) | Source::Flag(_)) => format!("from {source}"),
+    }
+}
