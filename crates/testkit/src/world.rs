@@ -197,6 +197,11 @@ impl World {
         self.run_program(program.as_ref(), &self.repository(), arguments)
     }
 
+    /// Runs any program in a folder; a relative path is one in the repository.
+    pub fn run_in(&self, folder: impl AsRef<Path>, program: impl AsRef<Path>, arguments: &[&str]) -> Output {
+        self.run_program(program.as_ref(), &self.repository().join(folder), arguments)
+    }
+
     /// Living processes that were started in this world, by it or by what it started. Those that were given a
     /// clean environment are not seen.
     pub fn leftovers(&self) -> Vec<Leftover> {
