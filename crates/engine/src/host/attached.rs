@@ -17,9 +17,10 @@ use super::files::{SessionFolder, read_report};
 
 /// What ended a wait.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "made once per session and taken apart at once")]
 pub enum Waited {
     /// The host reported.
-    Ended(Box<SessionReport>),
+    Ended(SessionReport),
     /// The host died without a report. The session is fenced, and what it left behind was ended.
     Lost,
     /// The caller's descriptor became readable; the session goes on.

@@ -27,11 +27,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Where a session stands that was opened before.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "made once per session and taken apart at once")]
 pub enum Found {
     /// Its host lives.
-    Live(Box<Attached>),
+    Live(Attached),
     /// Its host reported.
-    Ended(Box<SessionReport>),
+    Ended(SessionReport),
     /// Its host is gone and left no report. The session is fenced, and what it left behind was ended.
     Lost,
     /// No host was ever started for it, and none can be under way: it may be started.
@@ -94,7 +95,7 @@ pub fn find(folder: &Path, lock: &Path) -> Result<Found, HostError> {
         match lock::holder_if_held(lock)? {
             Some(holder) => {
                 if let Some(attached) = attach(&folder, lock, &holder)? {
-                    return Ok(Found::Live(Box::new(attached)));
+                    return Ok(Found::Live(attached));
                 }
             }
             None if !folder.spec().exists() && !folder.is_fenced() => return Ok(Found::NeverStarted),
@@ -130,11 +131,12 @@ pub fn fence(folder: &Path, lock: &Path) -> Result<EndedProcesses, HostError> {
 
 /// What an attempt to take over came to.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "made once per session and taken apart at once")]
 pub(super) enum TakeOver {
     /// The session is fenced, and these processes were ended.
     Done(EndedProcesses),
     /// The host had reported.
-    Reported(Box<SessionReport>),
+    Reported(SessionReport),
     /// Somebody holds the lock and wrote this into it.
     Held(String),
 }

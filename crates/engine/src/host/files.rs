@@ -211,7 +211,7 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, H
     serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(path, &error))
 }
 
-pub(super) fn read_report(folder: &SessionFolder) -> Result<Option<Box<SessionReport>>, HostError> {
+pub(super) fn read_report(folder: &SessionFolder) -> Result<Option<SessionReport>, HostError> {
     read_json(&folder.report())
 }
 
@@ -246,7 +246,7 @@ mod tests {
 
         write_report(&folder, &encode_report(&report).unwrap()).unwrap();
 
-        assert_eq!(read_report(&folder).unwrap(), Some(Box::new(report)));
+        assert_eq!(read_report(&folder).unwrap(), Some(report));
     }
 
     #[test]
