@@ -90,8 +90,10 @@ impl Journal {
         connection.busy_timeout(PATIENCE).map_err(failed)?;
         let format = schema::settle(&mut connection, &path)?;
         if access == Access::ReadWrite {
-            // A connection starts with the compiled-in levels, so they are said here and not left to the build.
-            connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000").map_err(failed)?;
+            // A connection starts with the compiled-in levels, so they are said here and not left to the build. The log
+            // is merged after 100 pages and not after 1,000: from then on it is written in place, and a sync of a file
+            // that does not grow takes half the time.
+            connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 100").map_err(failed)?;
         }
         let access = match format {
             Format::Current => access,
