@@ -61,6 +61,12 @@ fn no_command_is_a_usage_error_that_shows_the_help() {
       init         Prepare a repository
       where        Print where things are
       procedure    Run, resume and look after procedures
+      runs         List runs, newest first
+      show         Show a run or a session
+      log          Print what a run or a session wrote
+      stop         Stop a run
+      doctor       Check git, state, journal, cards and what is left of dead runs
+      demo         See it work in a small repository made for it
       trust        Accept the sensitive settings of this repository
       completions  Print a completion script for a shell
 
