@@ -42,7 +42,10 @@ impl<'a> Progress<'a> {
             Notice::Waiting { holder } => self.say(&format!("waiting: {} works in this working tree", visible_line(holder))),
             Notice::Started { run, procedure, steps } => {
                 let noun = if *steps == 1 { "step" } else { "steps" };
-                self.say(&format!("{run}: {}, {steps} {noun}; what changes here while a step runs counts as the step's", visible_line(procedure)));
+                self.say(&format!(
+                    "{run}: {}, {steps} {noun}; what changes here while a step runs counts as the step's",
+                    visible_line(procedure)
+                ));
             }
             Notice::Resumed { run, procedure } => self.say(&format!("{run}: going on with {}", visible_line(procedure))),
             Notice::Attached => self.say("its session is still alive; following it"),
@@ -76,7 +79,9 @@ impl<'a> Progress<'a> {
         };
         match &record.state {
             StepState::Skipped(reason) => format!("{} {id}: skipped ({})", self.paint(Style::Dim, "○"), reason.name()),
-            StepState::Failed(failure) => format!("{} {id}: failed{time}: {}", self.paint(Style::Bad, "✗"), visible_line(&failure.to_string())),
+            StepState::Failed(failure) => {
+                format!("{} {id}: failed{time}: {}", self.paint(Style::Bad, "✗"), visible_line(&failure.to_string()))
+            }
             StepState::Completed | StepState::Pending | StepState::Running | StepState::Failing(_) | StepState::Skipping => {
                 let commit = record.commits.last().map(|commit| format!(", commit {}", commit.short())).unwrap_or_default();
                 let warned = match (&record.warning, record.validate) {

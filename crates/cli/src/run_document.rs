@@ -54,7 +54,7 @@ struct RunPhaseDocument {
 struct SessionDocument {
     id: String,
     kind: &'static str,
-    end: Option<&'static str>,
+    end: &'static str,
     exit_code: Option<i32>,
     cost_usd: Option<f64>,
 }
@@ -78,7 +78,7 @@ impl RunDocument {
             // Shells cost nothing, and that is known.
             cost_usd: 0.0,
             cost_complete: true,
-            steps: run.steps.iter().map(|step| step_document(step, standing, now)).collect(),
+            steps: run.steps.iter().map(|step| step_document(run, step, standing, now)).collect(),
         }
     }
 }
@@ -106,7 +106,7 @@ pub fn step_state(step: &StepRecord, standing: &Standing) -> &'static str {
     }
 }
 
-fn step_document(step: &StepRecord, standing: &Standing, now: Timestamp) -> StepDocument {
+fn step_document(run: &Run, step: &StepRecord, standing: &Standing, now: Timestamp) -> StepDocument {
     let reason = match &step.state {
         StepState::Skipped(reason) => Some(reason.name().to_owned()),
         StepState::Pending
@@ -129,7 +129,7 @@ fn step_document(step: &StepRecord, standing: &Standing, now: Timestamp) -> Step
             result: precheck_name(result),
             exit_code: step.last_report(Phase::Precheck).and_then(proctor_domain::session::SessionReport::exit_code),
         }),
-        run: run_phase(step),
+        run: run_phase(run, step, standing),
         validate: step.validate.map(|result| validate_document(step, result)),
         outputs: step.outputs.clone(),
         commits: step.commits.iter().map(ToString::to_string).collect(),
@@ -147,17 +147,26 @@ pub fn precheck_name(result: &PrecheckResult) -> &'static str {
     }
 }
 
-fn run_phase(step: &StepRecord) -> Option<RunPhaseDocument> {
-    let sessions: Vec<SessionDocument> =
-        step.sessions.iter().filter(|session| session.phase == Phase::Run).map(session_document).collect();
+/// The word for how a session ended, or that it goes on, or that its host died without a word.
+pub fn session_end(session: &SessionRecord, run: &Run, standing: &Standing) -> &'static str {
+    match &session.report {
+        Some(report) => report.end.name(),
+        None if *standing == Standing::Running && run.open_session() == Some(&session.id) => "running",
+        None => "lost",
+    }
+}
+
+fn run_phase(run: &Run, step: &StepRecord, standing: &Standing) -> Option<RunPhaseDocument> {
+    let of_phase = step.sessions.iter().filter(|session| session.phase == Phase::Run);
+    let sessions: Vec<SessionDocument> = of_phase.map(|session| session_document(run, session, standing)).collect();
     (!sessions.is_empty()).then_some(RunPhaseDocument { sessions })
 }
 
-fn session_document(session: &SessionRecord) -> SessionDocument {
+fn session_document(run: &Run, session: &SessionRecord, standing: &Standing) -> SessionDocument {
     SessionDocument {
         id: session.id.to_string(),
         kind: "shell",
-        end: session.report.as_ref().map(|report| report.end.name()),
+        end: session_end(session, run, standing),
         exit_code: session.report.as_ref().and_then(proctor_domain::session::SessionReport::exit_code),
         cost_usd: Some(0.0),
     }
@@ -165,8 +174,11 @@ fn session_document(session: &SessionRecord) -> SessionDocument {
 
 fn validate_document(step: &StepRecord, result: CheckResult) -> ValidateDocument {
     let failed = match &step.state {
-        StepState::Failed(failure) | StepState::Failing(failure) if failure.phase() == Some(Phase::Validate) => Some(failure),
-        _ => step.warning.as_ref(),
+        StepState::Failed(failure) | StepState::Failing(failure) => {
+            Some(failure).filter(|failure| failure.phase() == Some(Phase::Validate))
+        }
+        StepState::Pending | StepState::Running | StepState::Skipping | StepState::Completed | StepState::Skipped(_) => None,
     };
+    let failed = failed.or(step.warning.as_ref());
     ValidateDocument { result: result.name(), reasoning: failed.map(ToString::to_string), reason: None }
 }

@@ -31,7 +31,9 @@ impl From<ProcedureError> for Report {
                 Self::failed_to(Kind::User, &error).hint("write long text to a file and give its path as the input")
             }
             ProcedureError::NothingToResume => Self::failed_to(Kind::User, &error).hint("`proctor runs` lists the runs of this repository"),
-            ProcedureError::DamagedRun { ref run, .. } | ProcedureError::EmptyRun { ref run } | ProcedureError::LostDefinition { ref run, .. } => {
+            ProcedureError::DamagedRun { ref run, .. }
+            | ProcedureError::EmptyRun { ref run }
+            | ProcedureError::LostDefinition { ref run, .. } => {
                 let hint = format!("`proctor doctor` says what is damaged; other runs are not affected by {run}");
                 Self::failed_to(Kind::Environment, &error).hint(hint)
             }
@@ -44,8 +46,13 @@ impl From<ProcedureError> for Report {
             ProcedureError::Append(ref conflict) => Self::failed_to(Kind::Internal, conflict),
             ProcedureError::Workspace(error) => error.into(),
             ProcedureError::OutsideWorkTree { .. } => Self::failed_to(Kind::Environment, &error).hint("remove the link"),
-            ProcedureError::Read { .. } | ProcedureError::Write { .. } | ProcedureError::Chance(_) | ProcedureError::Signals(_)
-            | ProcedureError::Identity(_) | ProcedureError::Lock(_) | ProcedureError::Durable(_) => Self::failed_to(Kind::Environment, &error)
+            ProcedureError::Read { .. }
+            | ProcedureError::Write { .. }
+            | ProcedureError::Chance(_)
+            | ProcedureError::Signals(_)
+            | ProcedureError::Identity(_)
+            | ProcedureError::Lock(_)
+            | ProcedureError::Durable(_) => Self::failed_to(Kind::Environment, &error)
                 .hint("once that is mended, `proctor procedure resume` goes on with an unfinished run"),
             ProcedureError::Host(ref host) => Self::failed_to(Kind::Environment, host).hint("`proctor doctor` checks what sessions need"),
         }
@@ -58,22 +65,28 @@ impl From<Refusal> for Report {
         let report = Self::new(Kind::Refused, message);
         match refusal {
             Refusal::Busy { holder } => report.hint(format!("wait for it with `--wait`, or end it with `proctor stop {holder}`")),
-            Refusal::Nested { .. } => report.hint("run it in another working tree: `git worktree add ../other`, then `proctor -C ../other …`"),
-            Refusal::Live { run } => {
-                report.hint(format!("`proctor log {run} --follow` watches it, `proctor stop {run}` ends it"))
+            Refusal::Nested { .. } => {
+                report.hint("run it in another working tree: `git worktree add ../other`, then `proctor -C ../other …`")
             }
+            Refusal::Live { run } => report.hint(format!("`proctor log {run} --follow` watches it, `proctor stop {run}` ends it")),
             Refusal::Dirty { paths, left_by } => {
-                let report = report.listing(&paths).hint("commit the changes, put them away with `git stash -u`, or start with `--allow-dirty`, which leaves them alone");
+                let report = report
+                    .listing(&paths)
+                    .hint("commit the changes, put them away with `git stash -u`, or start with `--allow-dirty`, which leaves them alone");
                 match left_by {
                     Some(run) => report.hint(format!("if {run} left them, `proctor procedure resume {run}` goes on with it")),
                     None => report,
                 }
             }
             Refusal::Unusable { .. } => report.hint("resolve or commit it first"),
-            Refusal::Operation { operation } => report.hint(format!("finish it or end it first: `git {operation} --continue` or `git {operation} --abort`")),
+            Refusal::Operation { operation } => {
+                report.hint(format!("finish it or end it first: `git {operation} --continue` or `git {operation} --abort`"))
+            }
             Refusal::Halted { run, reason } => report.halted(&run.to_string(), &reason),
             Refusal::OtherWorktree { worktree, .. } => report.hint(format!("`proctor -C '{worktree}' procedure resume`")),
-            Refusal::NeedsAgents { .. } => report.hint("`proctor procedure lint` accepts such cards already; steps with shells alone can be run"),
+            Refusal::NeedsAgents { .. } => {
+                report.hint("`proctor procedure lint` accepts such cards already; steps with shells alone can be run")
+            }
             Refusal::NeedsWorktree => report.hint("leave the key out, or set it to `in-place`"),
             Refusal::MidStep { run, .. } => report.hint(format!("finish the step first: `proctor procedure resume {run}`")),
         }

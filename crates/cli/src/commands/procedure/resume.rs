@@ -20,7 +20,7 @@ use crate::report::Report;
 use crate::run_document::RunDocument;
 
 /// Goes on with a run.
-pub fn run(invocation: &Invocation, args: &ResumeArgs) -> Result<ExitCode, Report> {
+pub(super) fn run(invocation: &Invocation, args: &ResumeArgs) -> Result<ExitCode, Report> {
     refuse_under_session(invocation)?;
     let site = Place::find(invocation)?.into_site(invocation, None)?;
     let mut journal = Journal::open(site.state.root())?;
@@ -39,7 +39,7 @@ pub fn run(invocation: &Invocation, args: &ResumeArgs) -> Result<ExitCode, Repor
     let resumption = resume_run(&site, &mut journal, &SystemClock, &mut |notice| progress.tell(&notice), request);
     progress.finish();
     Ok(match resumption? {
-        Resumption::Driven(end) => conclude(invocation, &site, &end, format),
+        Resumption::Driven(end) => conclude(invocation, &end, format),
         Resumption::Over { standing, loaded } => {
             let code = standing.exit_code();
             let name = visible_line(&loaded.run.started.procedure).into_owned();
@@ -52,12 +52,7 @@ pub fn run(invocation: &Invocation, args: &ResumeArgs) -> Result<ExitCode, Repor
     })
 }
 
-fn definition(
-    site: &Site,
-    journal: &dyn JournalStore,
-    run: &proctor_domain::RunId,
-    new: bool,
-) -> Result<NewDefinition, Report> {
+fn definition(site: &Site, journal: &dyn JournalStore, run: &proctor_domain::RunId, new: bool) -> Result<NewDefinition, Report> {
     if !new {
         return Ok(NewDefinition::Keep);
     }

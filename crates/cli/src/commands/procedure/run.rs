@@ -6,7 +6,7 @@ use proctor_domain::session::Phase;
 use proctor_domain::{Clock, ExitCode};
 use proctor_journal::Journal;
 use proctor_orchestrator::procedure::{Dirty, Plan, RunEnd, Standing, StartRequest, WhenBusy, plan_run, start_run};
-use proctor_orchestrator::{Site, SystemClock};
+use proctor_orchestrator::SystemClock;
 use serde::Serialize;
 
 use crate::Invocation;
@@ -19,7 +19,7 @@ use crate::report::Report;
 use crate::run_document::RunDocument;
 
 /// Runs a procedure, or says what it would do.
-pub fn run(invocation: &Invocation, args: &RunArgs) -> Result<ExitCode, Report> {
+pub(super) fn run(invocation: &Invocation, args: &RunArgs) -> Result<ExitCode, Report> {
     let place = Place::find(invocation)?;
     let source = find_procedure(&place.card_root, place.layout.value, &args.procedure)?;
     let request = StartRequest {
@@ -44,11 +44,11 @@ pub fn run(invocation: &Invocation, args: &RunArgs) -> Result<ExitCode, Report> 
     let mut progress = Progress::new(&invocation.printer);
     let end = start_run(&site, &mut journal, &SystemClock, &mut |notice| progress.tell(&notice), &request);
     progress.finish();
-    Ok(conclude(invocation, &site, &end?, format))
+    Ok(conclude(invocation, &end?, format))
 }
 
 /// Says how a driver left its run.
-pub fn conclude(invocation: &Invocation, _site: &Site, end: &RunEnd, format: Format) -> ExitCode {
+pub(super) fn conclude(invocation: &Invocation, end: &RunEnd, format: Format) -> ExitCode {
     let printer = &invocation.printer;
     let code = end.standing.exit_code();
     if let Standing::Halted(reason) = &end.standing {
@@ -72,10 +72,9 @@ fn sentence(end: &RunEnd) -> (Style, String) {
         Standing::Ended(Outcome::Completed) => (Style::Good, format!("{name} completed; `proctor show {run}` has the record")),
         Standing::Ended(Outcome::Skipped) => (Style::Dim, format!("{name}: nothing to do, every step was skipped")),
         Standing::Ended(Outcome::Inconclusive) => (Style::Doubtful, format!("{name} completed, and a check reached no verdict")),
-        Standing::Ended(Outcome::Failed) => (
-            Style::Bad,
-            format!("{name} failed; `proctor procedure status {run}` says why, `proctor procedure resume {run}` goes on"),
-        ),
+        Standing::Ended(Outcome::Failed) => {
+            (Style::Bad, format!("{name} failed; `proctor procedure status {run}` says why, `proctor procedure resume {run}` goes on"))
+        }
         Standing::Interrupted | Standing::Halted(_) => {
             (Style::Doubtful, format!("{name} was interrupted; `proctor procedure resume {run}` goes on"))
         }

@@ -1,0 +1,215 @@
+//! `proctor demo`: a small real repository, a procedure that fails once, and how it goes on.
+//!
+//! Everything is real: git, the shells, the journal. What differs from daily use is where it happens: the
+//! repository, its state and its git identity are the demo's own, so that nothing of the user's is read, written or
+//! in the way.
+
+mod error;
+mod ground;
+
+use proctor_cards::find_procedure;
+use proctor_domain::procedure::{Outcome, Run};
+use proctor_domain::{Clock, ExitCode, RunId};
+use proctor_journal::Journal;
+use proctor_orchestrator::procedure::{
+    Attitude, Dirty, NewDefinition, Notice, ResumeRequest, Resumption, RunEnd, Standing, StartRequest, WhenBusy, resume_run, start_run,
+    stop_run,
+};
+use proctor_orchestrator::{Site, SystemClock};
+use proctor_process::{Signal, Signals};
+
+use super::procedure::RunView;
+use crate::Invocation;
+use crate::args::setup::DemoArgs;
+use crate::printer::{Stream, Style, visible_line};
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::run_document::outcome;
+pub use error::DemoError;
+use ground::{FIX, Ground};
+
+/// The procedure that is run.
+const PROCEDURE: &str = "release-check";
+
+/// How a part of the demo ended.
+enum Part<T> {
+    /// As told.
+    Played(T),
+    /// Somebody does not want to see the rest.
+    Interrupted,
+}
+
+/// Plays the demo from an empty folder to a completed run.
+pub fn run(invocation: &Invocation, args: &DemoArgs) -> Result<ExitCode, Report> {
+    // From here on a signal ends the demo in good order instead of leaving its folder behind.
+    let signals = Signals::listen(&[Signal::Interrupt, Signal::Terminate, Signal::Hangup]).map_err(DemoError::Signals)?;
+    let ground = match &args.keep {
+        Some(folder) => Ground::kept(invocation, folder)?,
+        None => Ground::temporary(invocation)?,
+    };
+    let played = Demo { invocation, ground: &ground, signals: &signals }.play();
+    match played {
+        Ok(Part::Played(())) => {
+            ground.leave()?;
+            Ok(ExitCode::Done)
+        }
+        Ok(Part::Interrupted) => {
+            ground.remove()?;
+            invocation.printer.say("interrupted; nothing of the demo is left");
+            Ok(ExitCode::Interrupted)
+        }
+        // What the signal that ended the demo broke on its way is no news.
+        Err(_) if !signals.pending().is_empty() => {
+            ground.remove()?;
+            Ok(ExitCode::Interrupted)
+        }
+        Err(report) => {
+            ground.leave()?;
+            Err(report)
+        }
+    }
+}
+
+struct Demo<'a> {
+    invocation: &'a Invocation,
+    ground: &'a Ground,
+    signals: &'a Signals,
+}
+
+impl Demo<'_> {
+    fn play(&self) -> Result<Part<()>, Report> {
+        self.say(&format!(
+            "A small project with a release check is made in {}.",
+            visible_line(&self.ground.folder().display().to_string())
+        ));
+        self.ground.plant()?;
+        if self.is_interrupted() {
+            return Ok(Part::Interrupted);
+        }
+        let site = self.ground.site()?;
+        let mut journal = Journal::open(site.state.root())?;
+
+        self.command(&format!("proctor procedure run {PROCEDURE}"));
+        let Part::Played(failed) = self.start(&site, &mut journal)? else { return Ok(Part::Interrupted) };
+        self.say("");
+        self.say("The tests that check step `build` failed, so the run stopped there and the step was not committed.");
+        self.command("proctor procedure status");
+        self.view(&failed);
+
+        self.say("");
+        self.say("Somebody mends the program and commits that, as you would. Here the demo does it:");
+        self.show_fix();
+        self.ground.mend()?;
+        if self.is_interrupted() {
+            return Ok(Part::Interrupted);
+        }
+
+        self.say("");
+        self.say("A commit that is not the run's own has to be accepted. The steps that are done stay done.");
+        self.command(&format!("proctor procedure resume {} --accept-foreign", failed.run_id));
+        let Part::Played(completed) = self.resume(&site, &mut journal, &failed.run_id)? else { return Ok(Part::Interrupted) };
+        self.conclude(&completed)?;
+        Ok(Part::Played(()))
+    }
+
+    fn start(&self, site: &Site, journal: &mut Journal) -> Result<Part<RunEnd>, Report> {
+        let request = StartRequest {
+            source: find_procedure(&site.card_root, site.layout, PROCEDURE)?,
+            directive: None,
+            inputs: Vec::new(),
+            only: None,
+            dirty: Dirty::Refuse,
+            when_busy: WhenBusy::Refuse,
+        };
+        let end = self.follow(|notify| start_run(site, journal, &SystemClock, notify, &request))?;
+        self.expect(site, journal, end, Outcome::Failed)
+    }
+
+    fn resume(&self, site: &Site, journal: &mut Journal, run: &RunId) -> Result<Part<RunEnd>, Report> {
+        let request =
+            ResumeRequest { run: run.clone(), directive: None, definition: NewDefinition::Keep, attitude: Attitude::AcceptForeign };
+        let end = match self.follow(|notify| resume_run(site, journal, &SystemClock, notify, request))? {
+            Resumption::Driven(end) => *end,
+            Resumption::Over { standing, loaded } => RunEnd { run_id: loaded.run_id, run: loaded.run, standing },
+        };
+        self.expect(site, journal, end, Outcome::Completed)
+    }
+
+    /// Does something with live progress.
+    fn follow<T, E>(&self, act: impl FnOnce(&mut dyn FnMut(Notice<'_>)) -> Result<T, E>) -> Result<T, E> {
+        let mut progress = Progress::new(&self.invocation.printer);
+        let end = act(&mut |notice| progress.tell(&notice));
+        progress.finish();
+        end
+    }
+
+    /// The end that the story needs; or an interruption, after which nothing of the run is alive.
+    fn expect(&self, site: &Site, journal: &mut Journal, end: RunEnd, wanted: Outcome) -> Result<Part<RunEnd>, Report> {
+        if end.standing == Standing::Running {
+            // The driver was told to leave. Its session would go on in a folder that is about to be removed.
+            stop_run(site, journal, &SystemClock, &mut |_| {}, &end.run_id)?;
+        }
+        if self.is_interrupted() {
+            return Ok(Part::Interrupted);
+        }
+        if end.standing == Standing::Ended(wanted) {
+            return Ok(Part::Played(end));
+        }
+        self.view(&end);
+        Err(DemoError::WentOtherwise { wanted: wanted.name(), found: outcome(&end.standing) }.into())
+    }
+
+    fn is_interrupted(&self) -> bool {
+        !self.signals.pending().is_empty()
+    }
+
+    fn view(&self, end: &RunEnd) {
+        let now = SystemClock.now();
+        RunView { run_id: &end.run_id, run: &end.run, standing: &end.standing, newest: end.run.ended_at.unwrap_or(now), now }
+            .print(&self.invocation.printer);
+    }
+
+    fn show_fix(&self) {
+        let printer = &self.invocation.printer;
+        self.say(&format!("  {}", FIX.file));
+        self.say(&format!("  {}", printer.paint(Stream::Err, Style::Bad, &format!("- {}", FIX.before))));
+        self.say(&format!("  {}", printer.paint(Stream::Err, Style::Good, &format!("+ {}", FIX.after))));
+        self.command(&format!("git commit --all --message '{}'", FIX.message));
+    }
+
+    /// Names what happened and how to look further.
+    fn conclude(&self, end: &RunEnd) -> Result<(), Report> {
+        let printer = &self.invocation.printer;
+        self.say("");
+        printer.data(&printer.paint(Stream::Out, Style::Strong, "What happened:"));
+        printer.data(&format!("  run      {} of {PROCEDURE}: {}", end.run_id, summary(&end.run)));
+        printer.data("  commits");
+        for line in self.ground.log()?.lines() {
+            printer.data(&format!("    {}", visible_line(line)));
+        }
+        printer.data("");
+        printer.data(&printer.paint(Stream::Out, Style::Strong, "Look further:"));
+        for line in self.ground.ways_on(&end.run_id) {
+            printer.data(&format!("  {line}"));
+        }
+        Ok(())
+    }
+
+    fn command(&self, command: &str) {
+        self.say(&self.invocation.printer.paint(Stream::Err, Style::Strong, &format!("$ {command}")));
+    }
+
+    fn say(&self, line: &str) {
+        self.invocation.printer.say(line);
+    }
+}
+
+/// `completed, 4 steps done, 1 skipped, 1 repeated after its failure`.
+fn summary(run: &Run) -> String {
+    use proctor_domain::procedure::StepState;
+    let count = |wanted: fn(&StepState) -> bool| run.steps.iter().filter(|step| wanted(&step.state)).count();
+    let done = count(|state| *state == StepState::Completed);
+    let skipped = count(|state| matches!(state, StepState::Skipped(_)));
+    let repeated = run.steps.iter().filter(|step| step.attempts > 1).count();
+    format!("completed; {done} steps done, {skipped} skipped, {repeated} tried again after its failure")
+}

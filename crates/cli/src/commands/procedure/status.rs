@@ -1,0 +1,208 @@
+//! `proctor procedure status`: what happened in a run, and why it failed.
+
+use proctor_domain::procedure::{CheckResult, Failure, Outcome, Records, Run, StepRecord, StepState};
+use proctor_domain::session::SessionRecord;
+use proctor_domain::{Clock, ExitCode, RunId, Timestamp};
+use proctor_journal::RunsWanted;
+use proctor_orchestrator::SystemClock;
+use proctor_orchestrator::procedure::{Standing, newest_run};
+
+use crate::Invocation;
+use crate::archive::{Archive, nothing_like};
+use crate::args::Format;
+use crate::args::procedure::StatusArgs;
+use crate::printer::{Printer, Stream, Style, visible_line};
+use crate::progress::seconds;
+use crate::report::procedure::halt_sentence;
+use crate::report::{Kind, Report};
+use crate::run_document::{RunDocument, outcome, step_state};
+use crate::run_text::{last_lines, local_time, mark};
+
+/// How many of the last lines of a stream are shown.
+const SHOWN_LINES: usize = 20;
+
+/// Shows the newest run of this working tree, or the given one.
+pub(super) fn run(invocation: &Invocation, args: &StatusArgs) -> Result<ExitCode, Report> {
+    let archive = match (Archive::open(invocation)?, &args.run) {
+        (Some(archive), _) => archive,
+        (None, Some(text)) => return Err(nothing_like(text)),
+        (None, None) => return Err(no_run()),
+    };
+    let run = match &args.run {
+        Some(text) => archive.run(text)?,
+        None => newest_run(&archive.site, &archive.journal, RunsWanted::Any)?.ok_or_else(no_run)?,
+    };
+    let seen = archive.look(&run)?;
+    let now = SystemClock.now();
+    match Format::from_flag(args.json) {
+        Format::Json => {
+            // A run that stands still does not get longer by being looked at.
+            let until = if seen.standing == Standing::Running { now } else { seen.loaded.newest_event };
+            invocation.printer.json(&RunDocument::of(&run, &seen.loaded.run, &seen.standing, until));
+        }
+        Format::Text => {
+            let view = RunView { run_id: &run, run: &seen.loaded.run, standing: &seen.standing, newest: seen.loaded.newest_event, now };
+            view.print(&invocation.printer);
+            view.print_ways_on(&invocation.printer);
+        }
+    }
+    Ok(ExitCode::Done)
+}
+
+fn no_run() -> Report {
+    Report::new(Kind::User, "there is no run in this working tree yet")
+        .hint("`proctor procedure list` names the procedures, `proctor procedure run NAME` runs one")
+}
+
+/// A run as a person sees it.
+pub(crate) struct RunView<'a> {
+    pub(crate) run_id: &'a RunId,
+    pub(crate) run: &'a Run,
+    pub(crate) standing: &'a Standing,
+    /// When its newest event was recorded.
+    pub(crate) newest: Timestamp,
+    pub(crate) now: Timestamp,
+}
+
+impl RunView<'_> {
+    /// Prints it to stdout.
+    pub(crate) fn print(&self, printer: &Printer) {
+        let word = outcome(self.standing);
+        let (sign, style) = mark(word);
+        let title = format!("{sign} {}: {word}", visible_line(&self.run.started.procedure));
+        printer.data(&format!("{}  {}", printer.paint(Stream::Out, style, &title), self.run_id));
+        let field = |name: &str, value: &str| printer.data(&format!("  {name:<10} {}", visible_line(value)));
+        field("started", &local_time(self.run.started_at));
+        self.print_end(&field);
+        match (&self.run.started.records, &self.run.started.folder) {
+            (Records::Git, Some(folder)) => field("records", &format!("git, in {folder}")),
+            (Records::Git, None) => field("records", "git"),
+            (Records::State, _) => field("records", "state"),
+        }
+        if let Some(directive) = &self.run.started.directive {
+            field("directive", directive);
+        }
+        for (name, value) in &self.run.started.inputs {
+            field("input", &format!("{name} = {value}"));
+        }
+        if let Standing::Halted(reason) = self.standing {
+            field("stopped", &halt_sentence(reason));
+        }
+        printer.data("");
+        let width = self.run.steps.iter().map(|step| step.plan.id.as_str().len()).max().unwrap_or(0);
+        for step in &self.run.steps {
+            self.print_step(printer, step, width);
+        }
+    }
+
+    fn print_end(&self, field: &dyn Fn(&str, &str)) {
+        let (name, at) = match (self.standing, self.run.ended_at) {
+            (Standing::Ended(_), Some(ended)) => ("ended", ended),
+            (Standing::Running, _) => return field("so far", &seconds(self.now.millis_since(self.run.started_at))),
+            (Standing::Ended(_) | Standing::Interrupted | Standing::Halted(_), _) => ("last sign", self.newest),
+        };
+        field(name, &format!("{}, after {}", local_time(at), seconds(at.millis_since(self.run.started_at))));
+    }
+
+    fn print_step(&self, printer: &Printer, step: &StepRecord, width: usize) {
+        let word = step_state(step, self.standing);
+        let (sign, style) = mark(word);
+        let sign = printer.paint(Stream::Out, style, sign);
+        let line = format!("{sign} {:<width$}  {}{}", step.plan.id.as_str(), word, self.remarks(step));
+        printer.data(line.trim_end());
+        if let StepState::Failed(failure) | StepState::Failing(failure) = &step.state {
+            print_failure(printer, step, failure);
+        } else if let Some(warning) = &step.warning {
+            printer.data(&format!(
+                "    {} {}",
+                printer.paint(Stream::Out, Style::Doubtful, "warning:"),
+                visible_line(&warning.to_string())
+            ));
+            print_streams(printer, deciding_session(step, warning));
+        } else if step.validate == Some(CheckResult::Inconclusive) {
+            printer.data(&format!("    {} a check reached no verdict", printer.paint(Stream::Out, Style::Doubtful, "warning:")));
+        }
+    }
+
+    /// What stands behind a step's state.
+    fn remarks(&self, step: &StepRecord) -> String {
+        let mut text = String::new();
+        if let StepState::Skipped(reason) = &step.state {
+            text.push_str(&format!(" ({})", reason.name()));
+        }
+        if let Some(started) = step.started_at {
+            let until = step.ended_at.unwrap_or(match self.standing {
+                Standing::Running => self.now,
+                Standing::Ended(_) | Standing::Interrupted | Standing::Halted(_) => self.newest,
+            });
+            text.push_str(&format!(" in {}", seconds(until.millis_since(started))));
+        }
+        if step.attempts > 1 {
+            text.push_str(&format!(", {} attempts", step.attempts));
+        }
+        match step.commits.as_slice() {
+            [] => {}
+            [commit] => text.push_str(&format!(", commit {}", commit.short())),
+            commits => {
+                let names: Vec<&str> = commits.iter().map(proctor_domain::Oid::short).collect();
+                text.push_str(&format!(", commits {}", names.join(" ")));
+            }
+        }
+        text
+    }
+
+    /// Says on stderr how to go on.
+    pub(crate) fn print_ways_on(&self, printer: &Printer) {
+        let run = self.run_id;
+        let hints = match self.standing {
+            Standing::Ended(Outcome::Failed) => {
+                vec![
+                    format!("`proctor procedure resume {run}` tries again from the failed step"),
+                    format!("`proctor log {run}` has everything it printed"),
+                ]
+            }
+            Standing::Ended(Outcome::Completed | Outcome::Skipped | Outcome::Inconclusive) => return,
+            Standing::Interrupted => vec![format!("`proctor procedure resume {run}` goes on with it")],
+            Standing::Halted(reason) => Report::new(Kind::Refused, String::new()).halted(run.as_str(), reason).hints,
+            Standing::Running => vec![format!("`proctor log {run} --follow` watches it, `proctor stop {run}` ends it")],
+        };
+        printer.say("");
+        for hint in hints {
+            printer.say(&format!("{} {}", printer.paint(Stream::Err, Style::Strong, "hint:"), visible_line(&hint)));
+        }
+    }
+}
+
+fn print_failure(printer: &Printer, step: &StepRecord, failure: &Failure) {
+    printer.data(&format!("    {}", printer.paint(Stream::Out, Style::Bad, &visible_line(&failure.to_string()))));
+    for earlier in &step.earlier_failures {
+        printer.data(&format!("    before that: {}", visible_line(&earlier.to_string())));
+    }
+    print_streams(printer, deciding_session(step, failure));
+}
+
+/// The session whose end decided: the last one of the phase that failed, else the last one at all.
+fn deciding_session<'a>(step: &'a StepRecord, failure: &Failure) -> Option<&'a SessionRecord> {
+    let mut reported = step.sessions.iter().rev().filter(|session| session.report.is_some());
+    match failure.phase() {
+        Some(phase) => reported.find(|session| session.phase == phase),
+        None => reported.next(),
+    }
+}
+
+fn print_streams(printer: &Printer, session: Option<&SessionRecord>) {
+    let Some((session, report)) = session.and_then(|session| Some((session, session.report.as_ref()?))) else { return };
+    for (name, excerpt) in [("stdout", &report.stdout), ("stderr", &report.stderr)] {
+        let lines = last_lines(excerpt, SHOWN_LINES);
+        if lines.is_empty() {
+            continue;
+        }
+        printer.data(&format!("    {}", printer.paint(Stream::Out, Style::Dim, &format!("{name} of {}:", session.id))));
+        for line in lines {
+            printer.data(&format!("    {} {line}", printer.paint(Stream::Out, Style::Dim, "|")));
+        }
+    }
+    if report.stdout.is_empty() && report.stderr.is_empty() {
+        printer.data(&format!("    {}", printer.paint(Stream::Out, Style::Dim, &format!("{} printed nothing", session.id))));
+    }
+}

@@ -1,0 +1,272 @@
+//! Runs and sessions as JSON, complete.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use proctor_domain::procedure::{Failure, Leftovers, Records, StepRecord, StepState};
+use proctor_domain::session::{Excerpt, Lingering, Phase, SessionEnd, SessionRecord, SessionReport, ShellEnd};
+use proctor_domain::{Oid, RepoPath, RunId, SessionId, Timestamp};
+use proctor_orchestrator::procedure::Standing;
+use serde::Serialize;
+
+use super::View;
+use crate::report::procedure::halt_sentence;
+use crate::run_document::{outcome, precheck_name, step_state};
+use crate::run_text::utc_time;
+
+#[derive(Serialize)]
+pub(super) struct RunDetails {
+    version: u32,
+    run: RunId,
+    procedure: String,
+    outcome: &'static str,
+    exit_code: u8,
+    /// Why it stands still, when it does.
+    halted: Option<String>,
+    started_at: String,
+    ended_at: Option<String>,
+    duration_ms: u64,
+    /// A time, `never`, or null while the run is not over.
+    expires: Option<String>,
+    card: RepoPath,
+    /// SHA-256 of the card's text as the run follows it.
+    definition: String,
+    records: Records,
+    folder: Option<RepoPath>,
+    worktree: RepoPath,
+    card_root: RepoPath,
+    branch: String,
+    head_at_start: Option<Oid>,
+    head: Option<Oid>,
+    directive: Option<String>,
+    inputs: BTreeMap<String, String>,
+    only: Option<String>,
+    /// Paths that were dirty at the start and are left alone.
+    foreign: Vec<RepoPath>,
+    foreign_tree: Option<Oid>,
+    /// What it left uncommitted when it last stopped.
+    left: Option<LeftDetails>,
+    events: u64,
+    /// Proctor's own commits, oldest first.
+    commits: Vec<Oid>,
+    steps: Vec<StepDetails>,
+}
+
+#[derive(Serialize)]
+struct LeftDetails {
+    paths: Vec<RepoPath>,
+    tree: Oid,
+}
+
+#[derive(Serialize)]
+struct StepDetails {
+    id: String,
+    state: &'static str,
+    reason: Option<&'static str>,
+    error: Option<String>,
+    warning: Option<String>,
+    phases: Vec<&'static str>,
+    attempts: u32,
+    started_at: Option<String>,
+    ended_at: Option<String>,
+    duration_ms: u64,
+    baseline: Option<Oid>,
+    precheck: Option<&'static str>,
+    validate: Option<&'static str>,
+    outputs: BTreeMap<String, String>,
+    changed: Vec<RepoPath>,
+    commits: Vec<Oid>,
+    earlier_failures: Vec<String>,
+    salvaged: Vec<String>,
+    sessions: Vec<SessionDetails>,
+}
+
+#[derive(Serialize)]
+struct SessionDetails {
+    id: SessionId,
+    kind: &'static str,
+    phase: &'static str,
+    attempt: u32,
+    end: &'static str,
+    /// What is known beyond the word: a reason, a time.
+    detail: Option<String>,
+    exit_code: Option<i32>,
+    shells: Vec<ShellDetails>,
+    duration_ms: Option<u64>,
+    outputs: BTreeMap<String, String>,
+    output_error: Option<String>,
+    ended_orphans: u32,
+    lingering: Vec<LingeringDetails>,
+    log_note: Option<String>,
+    stdout: Option<StreamDetails>,
+    stderr: Option<StreamDetails>,
+    folder: RepoPath,
+}
+
+#[derive(Serialize)]
+struct ShellDetails {
+    exit_code: i32,
+    duration_ms: u64,
+}
+
+#[derive(Serialize)]
+struct LingeringDetails {
+    program: String,
+    pid: u32,
+}
+
+#[derive(Serialize)]
+struct StreamDetails {
+    head: String,
+    tail: String,
+    omitted: u64,
+}
+
+#[derive(Serialize)]
+pub(super) struct SessionDocument {
+    version: u32,
+    run: RunId,
+    procedure: String,
+    step: String,
+    session: SessionDetails,
+    /// The bash texts; empty when the session's files are gone.
+    scripts: Vec<String>,
+}
+
+/// A run with all its steps and sessions.
+pub(super) fn run(view: &View<'_>) -> RunDetails {
+    let loaded = &view.seen.loaded;
+    let (run, standing) = (&loaded.run, &view.seen.standing);
+    let started = &run.started;
+    let until = run.ended_at.unwrap_or(if *standing == Standing::Running { view.now } else { loaded.newest_event });
+    RunDetails {
+        version: 1,
+        run: loaded.run_id.clone(),
+        procedure: started.procedure.clone(),
+        outcome: outcome(standing),
+        exit_code: standing.exit_code().code(),
+        halted: match standing {
+            Standing::Halted(reason) => Some(halt_sentence(reason)),
+            Standing::Ended(_) | Standing::Interrupted | Standing::Running => None,
+        },
+        started_at: utc_time(run.started_at),
+        ended_at: run.ended_at.map(utc_time),
+        duration_ms: until.millis_since(run.started_at),
+        expires: run.ended_at.map(|_| run.expires.map_or_else(|| "never".to_owned(), utc_time)),
+        card: started.card.clone(),
+        definition: started.snapshot.clone(),
+        records: started.records,
+        folder: started.folder.clone(),
+        worktree: started.worktree.clone(),
+        card_root: started.card_root.clone(),
+        branch: started.branch.to_string(),
+        head_at_start: started.head.clone(),
+        head: run.head.clone(),
+        directive: started.directive.clone(),
+        inputs: started.inputs.clone(),
+        only: started.only.as_ref().map(ToString::to_string),
+        foreign: started.foreign.clone(),
+        foreign_tree: started.foreign_snapshot.clone(),
+        left: run.left.as_ref().map(|Leftovers { paths, snapshot }| LeftDetails { paths: paths.clone(), tree: snapshot.clone() }),
+        events: loaded.version,
+        commits: run.commits.clone(),
+        steps: run.steps.iter().map(|step| step_details(view, step, until)).collect(),
+    }
+}
+
+/// One session with its texts.
+pub(super) fn session(view: &View<'_>, step: &StepRecord, session: &SessionRecord) -> SessionDocument {
+    SessionDocument {
+        version: 1,
+        run: view.seen.loaded.run_id.clone(),
+        procedure: view.seen.loaded.run.started.procedure.clone(),
+        step: step.plan.id.to_string(),
+        session: session_details(view, session),
+        scripts: view.shells(&session.id),
+    }
+}
+
+fn step_details(view: &View<'_>, step: &StepRecord, until: Timestamp) -> StepDetails {
+    let (reason, error) = match &step.state {
+        StepState::Skipped(reason) => (Some(reason.name()), None),
+        StepState::Failed(failure) | StepState::Failing(failure) => (None, Some(failure.to_string())),
+        StepState::Pending | StepState::Running | StepState::Skipping | StepState::Completed => (None, None),
+    };
+    StepDetails {
+        id: step.plan.id.to_string(),
+        state: step_state(step, &view.seen.standing),
+        reason,
+        error,
+        warning: step.warning.as_ref().map(Failure::to_string),
+        phases: step.plan.phases.iter().copied().map(Phase::name).collect(),
+        attempts: step.attempts,
+        started_at: step.started_at.map(utc_time),
+        ended_at: step.ended_at.map(utc_time),
+        duration_ms: step.started_at.map_or(0, |started| step.ended_at.unwrap_or(until).millis_since(started)),
+        baseline: step.baseline.clone(),
+        precheck: step.precheck.as_ref().map(precheck_name),
+        validate: step.validate.map(proctor_domain::procedure::CheckResult::name),
+        outputs: step.outputs.clone(),
+        changed: step.changed.clone(),
+        commits: step.commits.clone(),
+        earlier_failures: step.earlier_failures.iter().map(Failure::to_string).collect(),
+        salvaged: step.salvaged.clone(),
+        sessions: step.sessions.iter().map(|session| session_details(view, session)).collect(),
+    }
+}
+
+fn session_details(view: &View<'_>, session: &SessionRecord) -> SessionDetails {
+    let report = session.report.as_ref();
+    SessionDetails {
+        id: session.id.clone(),
+        kind: "shell",
+        phase: session.phase.name(),
+        attempt: session.attempt,
+        end: view.session_end(session),
+        detail: report.and_then(|report| end_detail(&report.end)),
+        exit_code: report.and_then(SessionReport::exit_code),
+        shells: report.map(|report| report.shells.iter().map(shell_details).collect()).unwrap_or_default(),
+        duration_ms: report.map(|report| report.duration_ms),
+        outputs: report.map(|report| report.outputs.clone()).unwrap_or_default(),
+        output_error: report.and_then(|report| report.output_error.clone()),
+        ended_orphans: report.map_or(0, |report| report.ended_orphans),
+        lingering: report.map(|report| report.lingering.iter().map(lingering_details).collect()).unwrap_or_default(),
+        log_note: report.and_then(|report| report.log_note.clone()),
+        stdout: report.map(|report| stream_details(&report.stdout)),
+        stderr: report.map(|report| stream_details(&report.stderr)),
+        folder: stored(&view.archive.site.state.session(&session.id)),
+    }
+}
+
+/// What an end says beyond its name.
+pub(super) fn end_detail(end: &SessionEnd) -> Option<String> {
+    match end {
+        SessionEnd::Crashed { reason } => Some(reason.clone()),
+        SessionEnd::RateLimited { until } | SessionEnd::UsageLimit { until } => until.map(|until| format!("until {}", utc_time(until))),
+        SessionEnd::Completed
+        | SessionEnd::TurnLimit
+        | SessionEnd::Budget
+        | SessionEnd::Timeout
+        | SessionEnd::Silent
+        | SessionEnd::Refused
+        | SessionEnd::Interrupted
+        | SessionEnd::NoResult => None,
+    }
+}
+
+fn shell_details(shell: &ShellEnd) -> ShellDetails {
+    ShellDetails { exit_code: shell.exit_code, duration_ms: shell.duration_ms }
+}
+
+fn lingering_details(lingering: &Lingering) -> LingeringDetails {
+    LingeringDetails { program: lingering.program.clone(), pid: lingering.pid }
+}
+
+fn stream_details(excerpt: &Excerpt) -> StreamDetails {
+    StreamDetails { head: excerpt.head.clone(), tail: excerpt.tail.clone(), omitted: excerpt.omitted }
+}
+
+fn stored(path: &Path) -> RepoPath {
+    RepoPath::new(path.as_os_str().as_bytes())
+}

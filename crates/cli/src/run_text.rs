@@ -1,0 +1,98 @@
+//! How runs are written for people: times, marks, the ends of what was printed.
+
+use jiff::tz::TimeZone;
+use proctor_domain::Timestamp;
+use proctor_domain::session::Excerpt;
+
+use crate::printer::{Style, visible_line};
+
+/// No more of one line of output is shown.
+const LONGEST_LINE: usize = 400;
+
+/// An instant as a person's clock shows it.
+pub fn local_time(at: Timestamp) -> String {
+    instant(at).to_zoned_datetime(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// An instant as programs exchange it: UTC, with milliseconds.
+pub fn utc_time(at: Timestamp) -> String {
+    instant(at).strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+fn instant(at: Timestamp) -> jiff::Timestamp {
+    jiff::Timestamp::from_millisecond(at.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
+
+/// The sign and the colour of a state's or an outcome's word, as JSON writes it.
+pub fn mark(word: &str) -> (&'static str, Style) {
+    match word {
+        "completed" => ("✓", Style::Good),
+        "failed" => ("✗", Style::Bad),
+        "skipped" => ("○", Style::Dim),
+        "running" => ("▸", Style::Strong),
+        "interrupted" => ("!", Style::Doubtful),
+        "inconclusive" => ("?", Style::Doubtful),
+        _ => ("·", Style::Dim),
+    }
+}
+
+/// The last `most` lines of what a stream held, each made harmless for a screen; a line before them says when
+/// there were more.
+pub fn last_lines(excerpt: &Excerpt, most: usize) -> Vec<String> {
+    // With bytes left out, what stands before the gap is far from the end.
+    let text = if excerpt.omitted > 0 { excerpt.tail.clone() } else { excerpt.text() };
+    let lines: Vec<&str> = text.lines().collect();
+    let cut = lines.len().saturating_sub(most);
+    let more = cut > 0 || excerpt.omitted > 0;
+    let shown = lines[cut..].iter().map(|line| short_line(line));
+    more.then(|| "…".to_owned()).into_iter().chain(shown).collect()
+}
+
+fn short_line(line: &str) -> String {
+    let shown = visible_line(line);
+    if shown.chars().count() <= LONGEST_LINE {
+        return shown.into_owned();
+    }
+    shown.chars().take(LONGEST_LINE).chain(['…']).collect()
+}
+
+/// `1 step`, `2 steps`.
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn excerpt(head: &str, tail: &str, omitted: u64) -> Excerpt {
+        Excerpt { head: head.to_owned(), tail: tail.to_owned(), omitted }
+    }
+
+    #[test]
+    fn the_end_of_a_stream_says_when_more_came_before() {
+        for (excerpt, most, expected) in [
+            (excerpt("", "", 0), 3, vec![]),
+            (excerpt("a\nb\n", "", 0), 3, vec!["a", "b"]),
+            (excerpt("a\nb\n", "", 0), 1, vec!["…", "b"]),
+            (excerpt("a\n", "b\nc", 0), 2, vec!["…", "b", "c"]),
+            (excerpt("start\n", "end\n", 100), 5, vec!["…", "end"]),
+            (excerpt("\u{1b}[2J", "", 0), 5, vec!["\\u{1b}[2J"]),
+        ] {
+            assert_eq!(last_lines(&excerpt, most), expected, "{excerpt:?} {most}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut() {
+        let lines = last_lines(&excerpt(&"x".repeat(3_000), "", 0), 5);
+
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0].chars().count(), LONGEST_LINE + 1);
+    }
+
+    #[test]
+    fn instants_are_exchanged_in_utc_with_milliseconds() {
+        assert_eq!(utc_time(Timestamp(1_772_431_450_007)), "2026-03-02T06:04:10.007Z");
+    }
+}
