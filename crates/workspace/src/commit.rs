@@ -14,12 +14,15 @@ use crate::error::{complaint, lacks_identity, locked_path};
 use crate::git::{Git, ending};
 use crate::history::parse_message;
 use crate::repository::file_error;
-use crate::salvage::index_entries;
-use crate::tree_path::{Presence, TreePaths, nul_separated, split_nul};
+use crate::staging::Staged;
+use crate::tree_path::{Presence, TreePaths, split_nul};
 use crate::{Head, Repository, WorkspaceError};
 
 /// How much of what git and the hooks printed is reported; the log has it all.
 const OUTPUT_BYTES: u64 = 16 * 1024;
+
+/// How often a commit is prepared anew because the repository changed under it.
+const ATTEMPTS: usize = 4;
 
 /// Whether a commit runs the repository's hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,20 +76,13 @@ pub enum CommitEnd {
     },
 }
 
-/// Index entries as they were before new files were added.
-#[derive(Debug, Default)]
-struct IndexBefore {
-    /// What was added.
-    added: Vec<RepoPath>,
-    /// `git ls-files --stage -z` of the paths that adding can push out: a file whose place a folder takes, and the reverse.
-    displaced: Vec<u8>,
-}
-
 /// Why one attempt to commit did not end as a commit.
 enum Attempt {
     Ended(CommitEnd),
     /// A path that neither the index nor HEAD knows.
     UnknownPath,
+    /// Somebody committed while the commit was being prepared.
+    HeadMoved,
 }
 
 impl Repository {
@@ -106,78 +102,65 @@ impl Repository {
     }
 
     fn commit_once(&self, request: &CommitRequest, message: &Path, list: &Path) -> Result<CommitEnd, WorkspaceError> {
-        let before = self.head()?;
-        match self.commit_paths(request, (&request.paths, &request.untracked), &before, message, list)? {
-            Attempt::Ended(ended) => Ok(ended),
-            Attempt::UnknownPath => {
-                let (paths, unknown) = self.sort_out(&request.paths, before.commit.as_ref())?;
-                match self.commit_paths(request, (&paths, &unknown), &before, message, list)? {
-                    Attempt::Ended(ended) => Ok(ended),
-                    Attempt::UnknownPath => Ok(CommitEnd::Refused { output: read_end(&request.log)? }),
-                }
+        let mut sorted = (request.paths.clone(), request.untracked.clone());
+        for _ in 0..ATTEMPTS {
+            let before = self.head()?;
+            match self.commit_paths(request, (&sorted.0, &sorted.1), &before, message, list)? {
+                Attempt::Ended(ended) => return Ok(ended),
+                Attempt::UnknownPath => sorted = self.sort_out(&request.paths, before.commit.as_ref())?,
+                Attempt::HeadMoved => {}
             }
         }
+        Ok(CommitEnd::Refused { output: "the paths or HEAD changed again and again while they were being committed".to_owned() })
     }
 
-    /// One call of git, with the new files added before and taken out again where it makes no commit.
+    /// One call of git, with what it needs in the index, which is put back where it makes no commit.
     fn commit_paths(
         &self,
         request: &CommitRequest,
-        (paths, untracked): (&[RepoPath], &[RepoPath]),
+        paths: (&[RepoPath], &[RepoPath]),
         before: &Head,
         message: &Path,
         list: &Path,
     ) -> Result<Attempt, WorkspaceError> {
-        if paths.is_empty() {
+        if paths.0.is_empty() {
             return Ok(Attempt::Ended(CommitEnd::NothingToCommit));
         }
-        write_new(list, &pathspecs(paths))?;
-        let index = self.add_new_files(paths, untracked, &request.marker)?;
-        let ended = self.run_commit(request, before, message, list);
+        let staged = self.stage(paths, before.commit.as_ref(), list, &request.marker)?;
+        let ended = self.run_commit(request, before, message, (&staged, list));
         match &ended {
-            Ok(Attempt::Ended(CommitEnd::Committed(_))) => {}
+            Ok(Attempt::Ended(CommitEnd::Committed(commit))) => {
+                if matches!(staged, Staged::OwnIndex(_)) || self.has_commit_hooks()? {
+                    self.settle_index(commit)?;
+                }
+            }
             // The commit may have been made by a git that was killed afterwards, and then the entries are right.
             Err(_) if self.head().is_ok_and(|head| head != *before) => {}
-            Ok(_) | Err(_) => self.take_out(&index)?,
+            Ok(_) | Err(_) => self.unstage(&staged)?,
         }
         ended
     }
 
-    /// Adds files to the index that it does not know, since `git commit` takes known paths only.
-    ///
-    /// By `update-index`, which takes exact paths, and not by `git add`, which takes patterns (and for two
-    /// thousand of them needs twenty times as long).
-    fn add_new_files(&self, paths: &[RepoPath], untracked: &[RepoPath], marker: &str) -> Result<IndexBefore, WorkspaceError> {
-        if untracked.is_empty() {
-            return Ok(IndexBefore::default());
-        }
-        let displaced =
-            if may_displace(paths, untracked) { self.quiet("ls-files")?.args(["--stage", "-z"]).run()?.stdout } else { Vec::new() };
-        // Not a quiet command: the user's filters apply to what is committed.
-        let git = self.git("update-index").args(["--add", "--remove", "--replace", "-z", "--stdin"]);
-        git.env(EFFECT_VARIABLE, marker).input(nul_separated(untracked)).run()?;
-        Ok(IndexBefore { added: untracked.to_vec(), displaced })
-    }
-
-    /// Puts the index entries back that [`Self::add_new_files`] changed.
-    fn take_out(&self, before: &IndexBefore) -> Result<(), WorkspaceError> {
-        if before.added.is_empty() {
-            return Ok(());
-        }
-        let null = self.object_format.null();
-        let mut input = index_entries(before.added.iter().map(|path| ("0", &null, path)));
-        // `ls-files --stage` writes what `update-index --index-info` reads. All entries of the index, in the
-        // rare case that there are any here: those that nobody changed meanwhile are as they were.
-        for entry in split_nul(&before.displaced).filter(|entry| displaced_by(entry, &before.added)) {
-            input.extend_from_slice(entry);
-            input.push(0);
-        }
-        self.patiently(|| self.quiet("update-index")?.args(["-z", "--index-info"]).input(input.clone()).run().map(drop))
-    }
-
-    fn run_commit(&self, request: &CommitRequest, before: &Head, message: &Path, list: &Path) -> Result<Attempt, WorkspaceError> {
+    fn run_commit(
+        &self,
+        request: &CommitRequest,
+        before: &Head,
+        message: &Path,
+        (staged, list): (&Staged, &Path),
+    ) -> Result<Attempt, WorkspaceError> {
         let log = File::create(&request.log).map_err(file_error(&request.log, "write"))?;
-        let finished = self.commit_command(request, message, list).detached(log, request.limit).finish()?;
+        let git = self.commit_command(request, message);
+        let git = match staged {
+            // From a file and not from a pipe: git outlives us, and half a list of paths would look to it
+            // like a whole one.
+            Staged::Listed(_) => git.args(["--only", "--pathspec-file-nul", "--pathspec-from-file"]).arg(list),
+            Staged::OwnIndex(index) => index.of(git),
+        };
+        if matches!(staged, Staged::OwnIndex(_)) && self.head()? != *before {
+            // Our index holds what HEAD was; as a commit on another HEAD it would undo what came between.
+            return Ok(Attempt::HeadMoved);
+        }
+        let finished = git.detached(log, request.limit).finish()?;
         let printed = String::from_utf8_lossy(&finished.stdout).into_owned();
         if finished.status.is_success() {
             return self.made_commit(&printed, before, &request.message).map(|commit| Attempt::Ended(CommitEnd::Committed(commit)));
@@ -189,20 +172,15 @@ impl Repository {
         self.refusal(&finished, &printed, request)
     }
 
-    fn commit_command(&self, request: &CommitRequest, message: &Path, list: &Path) -> Git {
+    fn commit_command(&self, request: &CommitRequest, message: &Path) -> Git {
         let git = self
             .git("commit")
             // To look whether housekeeping is due costs more than a small commit: see `Repository::maintenance`.
             .set("gc.auto=0")
             .set("maintenance.auto=false")
             .env(EFFECT_VARIABLE, &request.marker)
-            .args(["--only", "--no-edit", "--no-status", "--untracked-files=no", "--cleanup=whitespace", "--file"])
-            .arg(message)
-            // Both from files and not from a pipe: git outlives us, and half a list of paths or half a
-            // message would look to it like a whole one.
-            .arg("--pathspec-from-file")
-            .arg(list)
-            .arg("--pathspec-file-nul");
+            .args(["--no-edit", "--no-status", "--untracked-files=no", "--cleanup=whitespace", "--file"])
+            .arg(message);
         match request.hooks {
             Hooks::Run => git,
             Hooks::Skip => git.arg("--no-verify"),
@@ -290,43 +268,6 @@ impl Repository {
     }
 }
 
-/// Paths as git reads a list of patterns: each says of itself that it is none. Not by the option
-/// `--literal-pathspecs`, which hooks would inherit for patterns of their own.
-fn pathspecs(paths: &[RepoPath]) -> Vec<u8> {
-    let named: BTreeSet<&[u8]> = paths.iter().map(RepoPath::as_bytes).collect();
-    let mut bytes = Vec::new();
-    for path in &named {
-        // A path that is a folder now, with files in it that are named: those push its entry out. As a
-        // pattern it would take everything in the folder.
-        let below = [path, &b"/"[..]].concat();
-        if named.range::<&[u8], _>(below.as_slice()..).next().is_some_and(|next| next.starts_with(&below)) {
-            continue;
-        }
-        bytes.extend_from_slice(b":(top,literal)");
-        bytes.extend_from_slice(path);
-        bytes.push(0);
-    }
-    bytes
-}
-
-/// Whether adding these files can push other entries out of the index.
-fn may_displace(paths: &[RepoPath], untracked: &[RepoPath]) -> bool {
-    let untracked: BTreeSet<&[u8]> = untracked.iter().map(RepoPath::as_bytes).collect();
-    let named: BTreeSet<&[u8]> = paths.iter().map(RepoPath::as_bytes).collect();
-    let is_below = |path: &RepoPath, set: &BTreeSet<&[u8]>| crate::tree_path::parents(path).any(|parent| set.contains(parent));
-    paths.iter().any(|path| is_below(path, &untracked) || (untracked.contains(path.as_bytes()) && is_below(path, &named)))
-}
-
-/// Whether an entry of `git ls-files --stage` is at a path that one of these takes, or below it, or above it.
-fn displaced_by(entry: &[u8], added: &[RepoPath]) -> bool {
-    let Some(tab) = entry.iter().position(|&byte| byte == b'\t') else {
-        return false;
-    };
-    let path = &entry[tab + 1..];
-    let is_above = |above: &[u8], below: &[u8]| below.strip_prefix(above).is_some_and(|rest| rest.starts_with(b"/"));
-    added.iter().any(|one| is_above(one.as_bytes(), path) || is_above(path, one.as_bytes()))
-}
-
 /// The name in `[main 1234567] subject`, `[main (root-commit) 1234567] subject` or `[detached HEAD 1234567] subject`.
 fn printed_name(printed: &str) -> Option<&str> {
     let line = printed.lines().find(|line| line.starts_with('['))?;
@@ -355,7 +296,7 @@ fn beside(log: &Path, what: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn write_new(path: &Path, bytes: &[u8]) -> Result<(), WorkspaceError> {
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), WorkspaceError> {
     File::create(path).and_then(|mut file| file.write_all(bytes)).map_err(file_error(path, "write"))
 }
 
@@ -376,10 +317,6 @@ fn read_end(path: &Path) -> Result<String, WorkspaceError> {
 mod tests {
     use super::*;
 
-    fn paths(names: &[&str]) -> Vec<RepoPath> {
-        names.iter().map(|name| RepoPath::new(*name)).collect()
-    }
-
     #[test]
     fn the_commits_name_is_read_from_what_git_prints() {
         for (printed, name) in [
@@ -392,18 +329,6 @@ mod tests {
         ] {
             assert_eq!(printed_name(printed), name, "{printed}");
         }
-    }
-
-    #[test]
-    fn a_file_that_became_a_folder_is_no_pattern_for_all_in_it() {
-        assert_eq!(pathspecs(&paths(&["x", "x.y", "x/a", "z"])), b":(top,literal)x.y\0:(top,literal)x/a\0:(top,literal)z\0");
-    }
-
-    #[test]
-    fn files_and_folders_that_change_places_are_noticed() {
-        assert!(may_displace(&paths(&["x", "x/y"]), &paths(&["x/y"])));
-        assert!(may_displace(&paths(&["x/y", "x"]), &paths(&["x"])));
-        assert!(!may_displace(&paths(&["x", "xy", "z/a"]), &paths(&["xy", "z/a"])));
     }
 
     #[test]

@@ -121,11 +121,11 @@ impl Repository {
     /// and only while no process carries a `PROCTOR_EFFECT` that begins with `marker_prefix`. All others
     /// are the user's and stay.
     pub fn clear_own_stale_locks(&self, marker_prefix: &str, started: SystemTime) -> Result<Vec<PathBuf>, WorkspaceError> {
-        self.remove_left_indexes();
         let mut removed = Vec::new();
         if !live_effects(marker_prefix).is_empty() {
             return Ok(removed);
         }
+        self.remove_left_indexes();
         for lock in self.lock_files() {
             let Some(metadata) = metadata_of(&lock)? else {
                 continue;

@@ -172,6 +172,9 @@ pub(crate) fn complaint(command: &'static str, ending: String, output: &str) -> 
     if let Some(directory) = distrusted(output) {
         return WorkspaceError::DubiousOwnership { directory };
     }
+    if let Some(directory) = vanished(output) {
+        return WorkspaceError::NotARepository { directory };
+    }
     WorkspaceError::Git { command, ending, output: output.trim().to_owned() }
 }
 
@@ -192,6 +195,13 @@ pub(crate) fn lacks_identity(output: &str) -> bool {
 fn distrusted(output: &str) -> Option<PathBuf> {
     let (_, rest) = output.split_once("detected dubious ownership in repository at '")?;
     let (path, _) = rest.split_once("'\n").or_else(|| rest.rsplit_once('\''))?;
+    Some(PathBuf::from(path))
+}
+
+/// The recorded git directory, where somebody removed it.
+fn vanished(output: &str) -> Option<PathBuf> {
+    let (_, rest) = output.split_once("fatal: not a git repository: '")?;
+    let (path, _) = rest.rsplit_once('\'')?;
     Some(PathBuf::from(path))
 }
 

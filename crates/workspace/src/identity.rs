@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use proctor_process::durable::{self, Durability};
 
@@ -56,11 +57,13 @@ impl Repository {
     /// Two processes may come at once: the file is written beside its place and linked there, which only
     /// one of them can do, and never half written.
     pub fn claim_proctor_id(&self, candidate: &str) -> Result<String, WorkspaceError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         if let Some(id) = self.proctor_id()? {
             return Ok(id);
         }
         let path = self.proctor_id_file();
-        let beside = path.with_extension(format!("{}.tmp", std::process::id()));
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let beside = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
         let write = |file: io::Result<std::fs::File>| {
             let mut file = file?;
             file.write_all(format!("{candidate}\n").as_bytes())?;
@@ -77,7 +80,10 @@ impl Repository {
             },
             // A file system without links. Two processes at the same moment could each believe in their own
             // id there, once; the next start finds one of them.
-            Err(_) => self.replace_proctor_id(candidate).map(|()| candidate.to_owned()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
+                self.replace_proctor_id(candidate).map(|()| candidate.to_owned())
+            }
+            Err(error) => Err(file_error(&path, "write")(error)),
         }
     }
 

@@ -22,6 +22,7 @@ mod processes;
 mod repository;
 mod restore;
 mod salvage;
+mod staging;
 mod status;
 mod submodule;
 mod tree_path;

@@ -97,8 +97,8 @@ impl Repository {
         match std::fs::read_link(format!("/proc/{pid}/cwd")) {
             Ok(directory) if places.iter().any(|place| directory.starts_with(place)) => return true,
             Ok(_) => {}
-            // Gone meanwhile, or somebody else's.
-            Err(error) => return error.kind() != io::ErrorKind::NotFound,
+            // Somebody else's, or gone meanwhile.
+            Err(error) => return error.kind() == io::ErrorKind::PermissionDenied,
         }
         // Called from elsewhere with --git-dir or GIT_DIR.
         ["cmdline", "environ"].iter().any(|file| match std::fs::read(format!("/proc/{pid}/{file}")) {

@@ -63,7 +63,7 @@ impl Repository {
         let mut entries = BTreeMap::new();
         let paths: Vec<&RepoPath> = paths.iter().filter(|path| !path.as_bytes().ends_with(b"/")).collect();
         for chunk in chunks_by_bytes(&paths) {
-            let git = self.quiet("ls-tree")?.args(["-z", "--full-tree", &baseline.0, "--"]);
+            let git = self.quiet("ls-tree")?.option("--literal-pathspecs").args(["-z", "--full-tree", &baseline.0, "--"]);
             let output = git.args(chunk.iter().map(|path| std::ffi::OsStr::from_bytes(path.as_bytes()))).run()?.stdout;
             for record in split_nul(&output) {
                 let (path, entry) = parse_tree_entry(record).ok_or_else(|| unreadable("ls-tree", record))?;
@@ -113,8 +113,10 @@ impl Repository {
             return Ok(None);
         }
         let git = self.quiet("check-ignore")?.args(["-z", "--stdin", "--no-index"]).accept(&[0, 1]);
-        let output = git.input(nul_separated(&unnamed)).run()?.stdout;
-        let ignored: BTreeSet<&[u8]> = split_nul(&output).collect();
+        // This command reads patterns too, and knows no way to say that a path is none: none begins with a dot.
+        let input = unnamed.iter().flat_map(|path| [b"./", path.as_bytes(), b"\0"].concat()).collect();
+        let output = git.input(input).run()?.stdout;
+        let ignored: BTreeSet<&[u8]> = split_nul(&output).filter_map(|path| path.strip_prefix(b"./")).collect();
         Ok(unnamed.into_iter().find(|path| !ignored.contains(path.as_bytes())))
     }
 

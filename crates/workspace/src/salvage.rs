@@ -19,16 +19,16 @@ const SNAPSHOT_ATTEMPTS: usize = 3;
 
 /// An index of our own beside the user's, removed when it is dropped.
 #[derive(Debug)]
-struct TemporaryIndex(PathBuf);
+pub(crate) struct TemporaryIndex(PathBuf);
 
 impl TemporaryIndex {
-    fn new(git_dir: &Path) -> Self {
+    pub(crate) fn new(git_dir: &Path) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Self(git_dir.join(format!("{TEMPORARY_INDEX}{}-{number}", std::process::id())))
     }
 
-    fn of(&self, git: Git) -> Git {
+    pub(crate) fn of(&self, git: Git) -> Git {
         git.env("GIT_INDEX_FILE", &self.0)
     }
 }
@@ -117,15 +117,16 @@ impl Repository {
         if files.is_empty() {
             return Ok(Vec::new());
         }
-        let mut input = Vec::new();
-        for (path, _) in files {
-            // The command takes one path a line; its quoted form takes every byte.
-            input.extend(quoted(path));
-            input.push(b'\n');
-        }
-        let output = self.quiet("hash-object")?.args(["-w", "--no-filters", "--stdin-paths"]).input(input).run()?.stdout;
+        let git = self.quiet("hash-object")?.args(["-w", "--no-filters", "--stdin-paths"]);
+        let output = self.write_objects(git.input(lines(files.iter().map(|(path, _)| path))), files.len())?;
         let blobs: Option<Vec<Oid>> = output.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(parse_oid).collect();
         blobs.filter(|blobs| blobs.len() == files.len()).ok_or_else(|| unreadable("hash-object", &output))
+    }
+
+    /// What a file's blob would be called, filters applied.
+    pub(crate) fn hash_filtered(&self, path: &RepoPath) -> Result<Oid, WorkspaceError> {
+        let git = self.quiet("hash-object")?.arg("--stdin-paths").input(lines([path]));
+        self.oid_from(git, "hash-object")
     }
 
     fn read_head_into(&self, index: &TemporaryIndex) -> Result<(), WorkspaceError> {
@@ -133,7 +134,7 @@ impl Repository {
         self.read_tree_into(head.as_ref(), index)
     }
 
-    fn read_tree_into(&self, tree: Option<&Oid>, index: &TemporaryIndex) -> Result<(), WorkspaceError> {
+    pub(crate) fn read_tree_into(&self, tree: Option<&Oid>, index: &TemporaryIndex) -> Result<(), WorkspaceError> {
         match tree {
             Some(tree) => index.of(self.quiet("read-tree")?).arg(&tree.0).run().map(drop),
             // An index that is not there is an empty one.
@@ -232,6 +233,11 @@ pub(crate) fn index_entries<'a>(entries: impl Iterator<Item = (&'a str, &'a Oid,
         input.push(0);
     }
     input
+}
+
+/// Paths as git reads them where it takes one a line: in quotes, which can hold every byte.
+fn lines<'a>(paths: impl IntoIterator<Item = &'a RepoPath>) -> Vec<u8> {
+    paths.into_iter().flat_map(|path| [quoted(path), b"\n".to_vec()].concat()).collect()
 }
 
 /// A path in git's quoted form, always in quotes: the bytes that are plain as they are, all others in octal.
