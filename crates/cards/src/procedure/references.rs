@@ -135,15 +135,15 @@ impl Known<'_, '_> {
             return;
         }
         let message = format!("there is no input `{}`", shown(name));
-        let known: Vec<&str> = self.inputs.specs.iter().map(|input| input.name.as_str()).collect();
-        unknown(reader, part, message, name, &known, "declare it under `inputs`");
+        let known = self.inputs.specs.iter().map(|input| input.name.as_str());
+        unknown(reader, part, message, name, known, "declare it under `inputs`");
     }
 
     fn check_output(&self, reader: &mut Reader<'_>, step: usize, part: Part<'_>, of: &str, name: &str) {
         let Some(&index) = self.indexes.get(of) else {
             if self.steps.complete {
-                let known: Vec<&str> = self.steps.specs.iter().take(step).map(|step| step.id.as_str()).collect();
-                unknown(reader, part, format!("there is no step `{}`", shown(of)), of, &known, "only outputs of earlier steps can be used");
+                let known = self.steps.specs.iter().take(step).map(|step| step.id.as_str());
+                unknown(reader, part, format!("there is no step `{}`", shown(of)), of, known, "only outputs of earlier steps can be used");
             }
             return;
         };
@@ -159,16 +159,23 @@ impl Known<'_, '_> {
         if let Some(StepSpec { outputs: Some(outputs), .. }) = self.steps.specs.get(index)
             && !self.outputs.contains(&(index, name))
         {
-            let known: Vec<&str> = outputs.iter().map(String::as_str).collect();
+            let known = outputs.iter().map(String::as_str);
             let message = format!("the step `{of}` does not declare the output `{}`", shown(name));
-            unknown(reader, part, message, name, &known, "add it to the step's `outputs`");
+            unknown(reader, part, message, name, known, "add it to the step's `outputs`");
         }
     }
 }
 
-fn unknown(reader: &mut Reader<'_>, part: Part<'_>, message: String, name: &str, known: &[&str], otherwise: &str) {
+fn unknown<'k>(
+    reader: &mut Reader<'_>,
+    part: Part<'_>,
+    message: String,
+    name: &str,
+    known: impl Iterator<Item = &'k str>,
+    otherwise: &str,
+) {
     // With a hundred findings already there nobody reads this one, and a search over many names takes time.
-    let nearest = if reader.findings.is_full() { None } else { nearest(name, known.iter().copied()) };
+    let nearest = if reader.findings.is_full() { None } else { nearest(name, known) };
     let hint = nearest.map_or_else(|| otherwise.to_owned(), |nearest| format!("did you mean `{nearest}`?"));
     let at = reader.place(part);
     reader.findings.error_hint(at, message, hint);

@@ -187,7 +187,9 @@ fn describe(error: &minijinja::Error) -> String {
 /// Reads an expression without evaluating it: everything it refers to and everything that is wrong with it.
 pub fn check_expression(expression: &str) -> Scan {
     let mut scan = scan::scan(expression);
+    // A single reference, which most are, has no grammar to get wrong.
     if scan.problems.is_empty()
+        && scan.single().is_none()
         && let Err(error) = TEMPLATES.compile_expression(&scan.rewritten)
     {
         let range = 0..expression.len();

@@ -1,10 +1,12 @@
 //! The crate as its callers see it.
 
-#![expect(clippy::unwrap_used, reason = "a fixture that can't be made is a failed test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a fixture that can't be made is a failed test")]
 
+mod expressions;
 mod folders;
 mod limits;
 mod mistakes;
+mod record;
 mod run_cards;
 mod valid;
 
