@@ -17,7 +17,7 @@ use proctor_process::{ProcessIdentity, Program, Sink, Stdin, descriptors, killpo
 use super::attached::Attached;
 use super::control::Line;
 use super::files::{CONTROL_SOCKET, SessionFolder, StoredHost, StoredSpec, files_error, read_json, read_report, write_json, write_plainly};
-use super::orphans::{MARKER, Remains, adopt_orphans};
+use super::orphans::{MARKER, Remains, adopt_orphans, marked};
 use super::{HostError, SessionSpec};
 
 /// How long a host may take between its lock and its socket or its report, on a machine that is very busy.
@@ -99,6 +99,7 @@ pub fn find(folder: &Path, lock: &Path) -> Result<Found, HostError> {
                 }
             }
             None if !folder.spec().exists() && !folder.is_fenced() => return Ok(Found::NeverStarted),
+            None if is_on_its_way(&folder) => {}
             None => match take_over(&folder, lock, None)? {
                 TakeOver::Done(_) => return Ok(Found::Lost),
                 // The report came in since, or a late host has taken its lock.
@@ -112,6 +113,14 @@ pub fn find(folder: &Path, lock: &Path) -> Result<Found, HostError> {
         }
         family::wait_for_end(&[], LOOK_AGAIN);
     }
+}
+
+/// Whether a host was started and has not come to its lock yet, as when its driver died that very moment.
+///
+/// No shell runs before `host.json` is written, so without that file whoever carries the marker is the host. The
+/// fence would make it harmless too, but at the price of an attempt.
+fn is_on_its_way(folder: &SessionFolder) -> bool {
+    !folder.host().exists() && !folder.is_fenced() && !marked(&folder.session()).is_empty()
 }
 
 /// Takes over from a host that is dead or never came: a late one will find the fence and do nothing, and processes of the

@@ -54,7 +54,7 @@ impl Remains {
 
     fn find(&self) -> Vec<ProcessIdentity> {
         let mut found: BTreeSet<ProcessIdentity> = self.handed_over().into_iter().collect();
-        found.extend(family::marked_others(MARKER, |value| names(value, &self.session)));
+        found.extend(marked(&self.session));
         if !self.linger.is_empty() {
             self.spare_lingering(&mut found);
         }
@@ -87,6 +87,11 @@ impl Remains {
             found.remove(&identity);
         }
     }
+}
+
+/// All processes of this session and of sessions inside it, but for this process and those around it.
+pub(super) fn marked(session: &str) -> Vec<ProcessIdentity> {
+    family::marked_others(MARKER, |value| names(value, session))
 }
 
 /// Whether a marker's value names this session, as the innermost or as one around it.

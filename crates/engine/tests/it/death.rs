@@ -126,6 +126,20 @@ fn a_session_ends_without_its_driver_and_the_next_one_reads_its_report() {
 }
 
 #[test]
+fn a_host_that_is_on_its_way_is_waited_for() {
+    for _ in 0..20 {
+        let world = world(&["echo done"]);
+        drop(world.start());
+
+        match world.find().unwrap() {
+            Found::Live(mut attached) => assert_printed(&ended(wait(&mut attached)), "done\n"),
+            Found::Ended(report) => assert_printed(&report, "done\n"),
+            found @ (Found::Lost | Found::NeverStarted) => panic!("{found:?}"),
+        }
+    }
+}
+
+#[test]
 fn two_drivers_can_wait_for_one_session() {
     let world = world(&["read -r _ < go; echo done"]);
     bash("mkfifo go").dir(&world.spec.directory).run(None).unwrap();

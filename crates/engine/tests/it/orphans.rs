@@ -80,7 +80,7 @@ fn i3_a_chain_of_processes_comes_to_its_end() {
 #[test]
 fn a_build_server_may_linger_with_its_workers_and_is_listed() {
     let world = world(&[
-        "cp $(command -v sleep) build-server; setsid ./build-server 1000 & echo $! > server; sleep 1001 & echo $! > stray",
+        "cp $(command -v sleep) build-server; setsid ./build-server 1000 & until [[ $(readlink /proc/$!/exe) = */build-server ]]; do :; done; echo $! > server; sleep 1001 & echo $! > stray",
         "echo next",
     ])
     .with_linger("build-server");
@@ -135,7 +135,7 @@ fn i3_after_a_killed_host_another_driver_ends_what_carries_the_marker() {
 #[test]
 fn after_a_killed_host_a_build_server_lingers() {
     let world =
-        world(&["cp $(command -v sleep) build-server; setsid ./build-server 1000 & echo $! > server; sleep 1001 & echo $! > stray; wait"])
+        world(&["cp $(command -v sleep) build-server; setsid ./build-server 1000 & until [[ $(readlink /proc/$!/exe) = */build-server ]]; do :; done; echo $! > server; sleep 1001 & echo $! > stray; wait"])
             .with_linger("build-server");
     let mut attached = world.start();
     let stray = world.process("stray");
