@@ -9,6 +9,7 @@ mod place;
 mod repair;
 mod state;
 
+use proctor_cards::Finding;
 use proctor_domain::ExitCode;
 use serde::Serialize;
 
@@ -53,13 +54,15 @@ impl Check {
 
     /// A failure that an error explains; its hints are the remedy.
     fn from_report(name: &'static str, report: &Report) -> Self {
-        let places = report.findings.iter().map(|finding| {
-            let (path, line, column) = (finding.path.display(), finding.line, finding.column);
-            format!("{path}:{line}:{column}: {}", finding.message)
-        });
-        let parts: Vec<String> = std::iter::once(report.message.clone()).chain(report.causes.iter().cloned()).chain(places).collect();
-        let remedy = (!report.hints.is_empty()).then(|| report.hints.join("; "));
-        Self { name, state: State::Failure, detail: parts.join(": "), remedy }
+        let place = |finding: &Finding| format!("{}:{}:{}", finding.path.display(), finding.line, finding.column);
+        let findings = report.findings.iter().map(|finding| format!("{}: {}", place(finding), finding.message));
+        let parts: Vec<String> = std::iter::once(report.message.clone()).chain(report.causes.iter().cloned()).chain(findings).collect();
+        let hints = report.hints.iter().cloned().chain(report.findings.iter().filter_map(|finding| finding.hint.clone()));
+        let mut hints: Vec<String> = hints.collect();
+        if hints.is_empty() {
+            hints.push(report.findings.first().map_or_else(|| "mend that".to_owned(), |finding| format!("correct {}", place(finding))));
+        }
+        Self::failure(name, parts.join(": "), hints.join("; "))
     }
 }
 

@@ -59,7 +59,9 @@ pub fn run(invocation: &Invocation, args: &LogArgs) -> Result<ExitCode, Report> 
     let mut pause = PAUSES.0;
     while args.follow && log.goes_on(&seen) && !invocation.printer.reader_left() {
         invocation.printer.flush();
-        wait(pause);
+        if wait(pause) == Reader::Gone {
+            return Ok(ExitCode::Done);
+        }
         // In this order: what was written before the session was seen to be over is printed.
         let change = archive.look_again(&mut seen)?;
         let news = log.print(&seen)?;
@@ -72,14 +74,24 @@ pub fn run(invocation: &Invocation, args: &LogArgs) -> Result<ExitCode, Report> 
     Ok(ExitCode::Done)
 }
 
-/// Waits, but no longer than somebody reads what is printed: a closed pipe shows at once, not at the next line.
-fn wait(pause: Duration) {
+/// Whether anybody reads what is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Present,
+    Gone,
+}
+
+/// Waits, but no longer than somebody reads what is printed: a closed pipe shows at once, not at the next line, which
+/// may never come.
+fn wait(pause: Duration) -> Reader {
     let limit = Timespec { tv_sec: 0, tv_nsec: i64::from(pause.subsec_nanos()) };
     let stdout = std::io::stdout();
     let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
-    if matches!(poll(&mut watched, Some(&limit)), Ok(ready) if ready > 0) && watched[0].revents().contains(PollFlags::NVAL) {
-        // No stdout at all, so there is nothing to watch.
-        let _ = poll(&mut [], Some(&limit));
+    // A signal that cuts the wait short costs one look in vain.
+    match poll(&mut watched, Some(&limit)) {
+        Ok(0) | Err(_) => Reader::Present,
+        // Nothing was asked for, so only an error, a hang-up or a closed descriptor is told.
+        Ok(_) => Reader::Gone,
     }
 }
 

@@ -1,13 +1,23 @@
 //! The command line as its users meet it: the real binary in a world of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "clippy's exemption covers only the test functions themselves")]
 
+mod demo;
 mod docs;
+mod doctor;
+mod gc;
 mod init;
 mod lint;
 mod list;
+mod log;
 mod output;
+mod procedures;
+mod runs;
 mod settings;
 mod show;
+mod show_run;
 mod state;
+mod status;
+mod stop;
 mod trust;
 mod usage;
 mod whereabouts;

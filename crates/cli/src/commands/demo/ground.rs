@@ -160,15 +160,16 @@ impl Ground {
 
     /// The commits, oldest first.
     pub(super) fn log(&self) -> Result<String, DemoError> {
-        self.git(&["log", "--reverse", "--oneline", "--no-decorate"])
+        self.git(&["log", "--reverse", "--format=%h %s", "--abbrev=12"])
     }
 
     /// Commands to look further.
     pub(super) fn ways_on(&self, run: &RunId) -> Vec<String> {
         match self.fate {
-            Fate::Temporary(_) => {
-                vec!["the folder is removed now; keep one and look around in it:".to_owned(), "proctor demo --keep proctor-demo".to_owned()]
-            }
+            Fate::Temporary(_) => vec![
+                "proctor demo --keep proctor-demo".to_owned(),
+                "(this folder is removed now; that one stays, and the demo names the commands to look around in it)".to_owned(),
+            ],
             Fate::Made | Fate::Found => vec![
                 format!("cd {}", quoted(&self.folder)),
                 format!("export {}={}", environment::STATE_DIR.name, quoted(&state_home(&self.folder))),

@@ -146,6 +146,6 @@ fn forgotten_folders(state: &StateFolder, journal: &Journal, sessions: &BTreeSet
         return Check::ok("sessions", format!("{} kept", counted(sessions.len(), "folder")));
     }
     let paths: Vec<String> = unknown.iter().take(NAMED).map(|path| quoted(path)).collect();
-    let detail = format!("{} belong to no recorded run", counted(unknown.len(), "folder"));
+    let detail = format!("{} of sessions that no recorded run has", counted(unknown.len(), "folder"));
     Check::warning("sessions", detail, format!("rm -r {}", paths.join(" ")))
 }

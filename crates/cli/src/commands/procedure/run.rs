@@ -5,8 +5,8 @@ use proctor_domain::procedure::Records;
 use proctor_domain::session::Phase;
 use proctor_domain::{Clock, ExitCode};
 use proctor_journal::Journal;
-use proctor_orchestrator::procedure::{Dirty, Plan, RunEnd, Standing, StartRequest, WhenBusy, plan_run, start_run};
 use proctor_orchestrator::SystemClock;
+use proctor_orchestrator::procedure::{Dirty, Plan, RunEnd, Standing, StartRequest, WhenBusy, plan_run, start_run};
 use serde::Serialize;
 
 use crate::Invocation;
