@@ -9,7 +9,12 @@ use proctor_process::durable::{self, Durability};
 /// A document and what makes it.
 type Document = (&'static str, fn() -> String);
 
-const DOCUMENTS: &[Document] = &[];
+const DOCUMENTS: &[Document] = &[
+    ("docs/card-reference.md", proctor::docs::card_reference),
+    ("docs/cli-reference.md", proctor::docs::cli_reference),
+    ("docs/environment.md", proctor::docs::environment),
+    ("docs/exit-codes.md", proctor::docs::exit_codes),
+];
 
 /// Writes every document that is not as it should be, and names those.
 pub(crate) fn write(root: &Path) -> anyhow::Result<Vec<&'static str>> {

@@ -61,7 +61,7 @@ fn generate(root: &Path) -> anyhow::Result<ExitCode> {
 fn check_generated(root: &Path) -> anyhow::Result<ExitCode> {
     let stale = generate::stale(root)?;
     for path in &stale {
-        say(&format!("{path}: stale: it is not what the program says; run `cargo xtask generate` and commit\n"))?;
+        say(&format!("{path}:1: stale: it is not what the program says; run `cargo xtask generate` and commit\n"))?;
     }
     Ok(if stale.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
