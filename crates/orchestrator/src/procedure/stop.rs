@@ -1,5 +1,6 @@
 //! `proctor stop`: ends the current session of a run and leaves the run resumable.
 
+use std::path::Path;
 use std::time::Duration;
 
 use proctor_domain::procedure::Position;
@@ -39,8 +40,9 @@ pub fn stop_run(
     run_id: &RunId,
 ) -> Result<StopEnd, ProcedureError> {
     let loaded = load_run(journal, run_id)?;
-    if let Some(holder) = lock::holder_if_held(&site.state.run_lock(run_id))? {
-        return ask_driver(&holder);
+    let run_lock = site.state.run_lock(run_id);
+    if let Some(holder) = lock::holder_if_held(&run_lock)? {
+        return ask_driver(&run_lock, &holder);
     }
     if matches!(loaded.run.position, Position::Ended(_)) || !is_alive(site, &loaded)? {
         return Ok(StopEnd::NotRunning);
@@ -50,12 +52,15 @@ pub fn stop_run(
     driver.drive().map(|_| StopEnd::Stopped)
 }
 
-fn ask_driver(holder: &str) -> Result<StopEnd, ProcedureError> {
+fn ask_driver(run_lock: &Path, holder: &str) -> Result<StopEnd, ProcedureError> {
     // A lock whose holder has not written its name yet belongs to a driver that is just starting.
     let Some(driver) = holder.split_whitespace().nth(1).and_then(|text| text.parse::<ProcessIdentity>().ok()) else {
         return Ok(StopEnd::Stopping);
     };
     driver.signal(Signal::Terminate)?;
-    let gone = driver.wait_for_end(PATIENCE)?;
+    driver.wait_for_end(PATIENCE)?;
+    // The lock says whether it is gone, not the process: a text that names a process which no longer exists would
+    // make a living driver look stopped.
+    let gone = lock::holder_if_held(run_lock)?.is_none();
     Ok(if gone { StopEnd::Stopped } else { StopEnd::Stopping })
 }
