@@ -9,6 +9,7 @@ use proctor_domain::RunId;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 
 use crate::health::{Stop, all_runs, follow_stream};
+use crate::schema::Identity;
 use crate::{FILE_NAME, Journal, JournalError, schema, snapshot_hash};
 
 /// More rows than fit on a page of 4 KiB: bounds the search for rows behind damaged pages.
@@ -106,20 +107,15 @@ fn open_alone(path: &Path) -> Result<Source, JournalError> {
     connection.busy_timeout(PATIENCE).map_err(failed)?;
     // Must come before the first read: then the lock on the file itself is taken instead of the shared-memory locks.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(failed)?;
-    let found = match schema::version(&connection) {
-        Ok(found) => found,
+    match schema::identify(&connection) {
+        Ok(Identity::Journal(found)) if found > schema::KNOWN => {
+            return Err(JournalError::Newer { path: path.to_path_buf(), found, known: schema::KNOWN });
+        }
+        Ok(Identity::Journal(_)) => {}
+        Ok(Identity::Empty) => return Ok(Source::Unreadable("it is empty".to_owned())),
+        Ok(Identity::Foreign) => return Err(JournalError::Foreign { path: path.to_path_buf() }),
         Err(error) if is_damage(&error) => return Ok(Source::Unreadable(error.to_string())),
         Err(error) => return Err(failed(error)),
-    };
-    if found > schema::KNOWN {
-        return Err(JournalError::Newer { path: path.to_path_buf(), found, known: schema::KNOWN });
-    }
-    if found < 1 {
-        return match connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)) {
-            Ok(0) => Ok(Source::Unreadable("it is empty".to_owned())),
-            Ok(_) => Err(JournalError::Foreign { path: path.to_path_buf() }),
-            Err(error) => Ok(Source::Unreadable(error.to_string())),
-        };
     }
     // Brings in what is only in the write-ahead log, and removes the log: it must not meet the new file.
     let merged = connection.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get::<_, String>(0));

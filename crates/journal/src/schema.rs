@@ -44,6 +44,9 @@ CREATE TABLE snapshots (hash TEXT PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 "];
 
+/// Marks the file as ours, whatever format it has: "Proc" in ASCII, as `PRAGMA application_id`.
+const OURS: i64 = 0x5072_6F63;
+
 /// What stands at the place where the journal should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -56,36 +59,43 @@ pub(crate) enum Format {
 /// Looks at the format and brings an older file up to the newest.
 pub(crate) fn settle(connection: &mut Connection, path: &Path) -> Result<Format, JournalError> {
     let failed = |error| JournalError::from_sqlite(path, error);
-    match version(connection).map_err(failed)? {
-        KNOWN => Ok(Format::Current),
-        found if found > KNOWN => Ok(Format::Newer(found)),
-        0 => Err(nameless(connection, path)),
-        _ => {
+    match identify(connection).map_err(failed)? {
+        Identity::Journal(KNOWN) => Ok(Format::Current),
+        Identity::Journal(found) if found > KNOWN => Ok(Format::Newer(found)),
+        Identity::Journal(_) => {
             migrate(connection, &MIGRATIONS).map_err(failed)?;
             Ok(Format::Current)
         }
+        Identity::Empty => Err(JournalError::Truncated { path: path.to_path_buf() }),
+        Identity::Foreign => Err(JournalError::Foreign { path: path.to_path_buf() }),
     }
 }
 
-/// The format a file says it has; 0 for a database that is no journal.
-pub(crate) fn version(connection: &Connection) -> Result<i64, rusqlite::Error> {
-    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+/// What a database is to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Identity {
+    /// A journal of this format.
+    Journal(i64),
+    /// A file without content. Ours appear under their name only when they are complete, so it was cut off.
+    Empty,
+    /// Another program's.
+    Foreign,
 }
 
-/// A file appears under the journal's name only when it is complete, so one without a version is not our doing.
-fn nameless(connection: &Connection, path: &Path) -> JournalError {
-    let path_buf = path.to_path_buf();
-    match connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)) {
-        Ok(0) => JournalError::Truncated { path: path_buf },
-        Ok(_) => JournalError::Foreign { path: path_buf },
-        Err(error) => JournalError::from_sqlite(path, error),
+pub(crate) fn identify(connection: &Connection) -> Result<Identity, rusqlite::Error> {
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let (format, owner) = (number("PRAGMA user_version")?, number("PRAGMA application_id")?);
+    if owner == OURS && format > 0 {
+        return Ok(Identity::Journal(format));
     }
+    Ok(if number("SELECT count(*) FROM sqlite_schema")? == 0 { Identity::Empty } else { Identity::Foreign })
 }
 
 fn migrate(connection: &mut Connection, migrations: &[&str]) -> Result<(), rusqlite::Error> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
     // Asked again under the lock: another process may have been quicker.
-    let from = usize::try_from(version(&transaction)?).unwrap_or(0);
+    let format: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let from = usize::try_from(format).unwrap_or(0);
     for migration in migrations.iter().skip(from) {
         transaction.execute_batch(migration)?;
     }
@@ -124,6 +134,7 @@ pub(crate) fn build(path: &Path) -> Result<(), JournalError> {
     // One sync at the end does for all of it.
     connection.pragma_update(None, "synchronous", "OFF").map_err(failed)?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(failed)?;
+    connection.pragma_update(None, "application_id", OURS).map_err(failed)?;
     migrate(&mut connection, &MIGRATIONS).map_err(failed)?;
     connection.close().map_err(|(_, error)| failed(error))?;
     seal(path).map_err(|source| JournalError::Io { doing: "save", path: path.to_path_buf(), source })
@@ -140,6 +151,10 @@ pub(crate) fn seal(path: &Path) -> Result<(), std::io::Error> {
 mod tests {
     use super::*;
 
+    fn format_of(connection: &Connection) -> i64 {
+        connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap()
+    }
+
     #[test]
     fn there_is_a_migration_to_every_known_format() {
         assert_eq!(i64::try_from(MIGRATIONS.len()), Ok(KNOWN));
@@ -152,7 +167,7 @@ mod tests {
 
         migrate(&mut connection, &["CREATE TABLE first (x)", "CREATE TABLE second (x)"]).unwrap();
 
-        assert_eq!(version(&connection), Ok(2));
+        assert_eq!(format_of(&connection), 2);
         assert!(connection.execute("INSERT INTO second VALUES (1)", []).is_ok());
     }
 
@@ -164,7 +179,7 @@ mod tests {
         let failed = migrate(&mut connection, &["", "CREATE TABLE second (x)", "NONSENSE"]);
 
         assert!(failed.is_err());
-        assert_eq!(version(&connection), Ok(1));
+        assert_eq!(format_of(&connection), 1);
         assert!(connection.execute("INSERT INTO second VALUES (1)", []).is_err());
     }
 }

@@ -237,13 +237,15 @@ fn a_journal_of_a_later_format_is_read_and_never_written() {
 
 #[test]
 fn a_database_of_another_program_is_left_alone() {
-    let state = tempfile::tempdir().unwrap();
-    execute(&state, "CREATE TABLE recipes (name TEXT)");
-    let bytes = fs::read(file(&state)).unwrap();
+    for version in [-1, 0, 1, 2] {
+        let state = tempfile::tempdir().unwrap();
+        execute(&state, &format!("CREATE TABLE recipes (name TEXT); PRAGMA user_version = {version}"));
+        let bytes = fs::read(file(&state)).unwrap();
 
-    assert!(matches!(Journal::open(state.path()), Err(JournalError::Foreign { .. })));
-    assert!(matches!(Journal::salvage(state.path()), Err(JournalError::Foreign { .. })));
-    assert_eq!(fs::read(file(&state)).unwrap(), bytes);
+        assert!(matches!(Journal::open(state.path()), Err(JournalError::Foreign { .. })));
+        assert!(matches!(Journal::salvage(state.path()), Err(JournalError::Foreign { .. })));
+        assert_eq!(fs::read(file(&state)).unwrap(), bytes);
+    }
 }
 
 #[test]

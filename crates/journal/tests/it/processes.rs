@@ -32,6 +32,11 @@ fn child(task: &str, state: &Path) -> Child {
 #[test]
 fn child_does_its_task() {
     let (Ok(task), Ok(state)) = (std::env::var(TASK), std::env::var(STATE)) else { return };
+    if task == "salvage" {
+        println!("begin");
+        Journal::salvage(Path::new(&state)).unwrap();
+        return;
+    }
     let mut journal = Journal::open(Path::new(&state)).unwrap();
     match task.as_str() {
         "endless" => append_without_end(&mut journal),
@@ -88,6 +93,37 @@ fn a_writer_killed_at_any_moment_leaves_whole_appends_without_a_gap() {
         assert!(found >= acknowledged, "{found} events, but {acknowledged} were acknowledged");
         assert_eq!(events, plain_stream(found));
         assert!(journal.check().is_sound(), "{:?}", journal.check());
+    }
+}
+
+#[test]
+fn a_salvage_killed_at_any_moment_leaves_the_old_journal_or_the_new_one() {
+    for round in 0..10 {
+        let state = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(state.path()).unwrap();
+        for bits in 0..20 {
+            journal.append(&RunId::from_bits(bits), 0, &plain_stream(50)).unwrap();
+        }
+        drop(journal);
+        let mut salvager = child("salvage", state.path());
+        let mut lines = BufReader::new(salvager.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().ends_with("begin")));
+        // Half of the rounds wait for the moment when the old file was kept and the new one is about to replace it.
+        let kept = state.path().join("journal.db.damaged-1");
+        while round % 2 == 1 && !kept.exists() && salvager.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+
+        salvager.kill().unwrap();
+        salvager.wait().unwrap();
+
+        let journal = Journal::open(state.path()).unwrap();
+        assert!(journal.check().is_sound(), "{:?}", journal.check());
+        for bits in 0..20 {
+            assert_eq!(journal.read(&RunId::from_bits(bits)).unwrap(), plain_stream(50));
+        }
+        drop(journal);
+        assert_eq!(Journal::salvage(state.path()).unwrap().runs.len(), 20);
     }
 }
 
