@@ -135,6 +135,7 @@ impl Run {
             (Stage::Settling, RunEvent::RetryPlanned { failure, until }) => {
                 self.steps[index].earlier_failures.push(failure);
                 self.steps[index].state = StepState::Running;
+                self.carried = self.left.clone();
                 self.stay(index, Stage::Pausing(until))
             }
             (Stage::Settling, RunEvent::Surveyed { changed, commits, failure }) => self.settle(at, index, changed, commits, failure),
@@ -370,7 +371,8 @@ impl Run {
         self.halt = None;
         self.head = head;
         let failed = self.steps.iter().position(|step| matches!(step.state, StepState::Failed(_)));
-        if let Some(index) = failed {
+        // A run that died on the way to its end still owes that end, failed or not.
+        if let (Position::Ended(Outcome::Failed), Some(index)) = (&self.position, failed) {
             self.carried = self.left.clone();
             self.ended_at = None;
             self.expires = None;

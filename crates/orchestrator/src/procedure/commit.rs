@@ -1,6 +1,7 @@
 //! Proctor's own commits: made once, found again after a restart.
 
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use proctor_domain::procedure::{CommitPurpose, Failure, HaltReason, Outcome, Owed, Position, Records, RunEvent, StepState};
 use proctor_domain::session::Phase;
@@ -12,7 +13,7 @@ use super::driver::Driver;
 use super::{Notice, ProcedureError, record};
 
 /// How long a resume waits for a git of the dead driver before it ends it. Slow hooks may take their time.
-const EFFECT_PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+const EFFECT_PATIENCE: Duration = Duration::from_secs(60);
 
 impl Driver<'_> {
     /// Makes the commit that the run owes, or finds the one that an earlier driver made.
@@ -123,6 +124,7 @@ impl Driver<'_> {
     fn find_own_commit(&mut self, purpose: &CommitPurpose) -> Result<Option<Oid>, ProcedureError> {
         let repository = &self.context.site.repository;
         repository.wait_for_or_end_effects(&self.marker(purpose), EFFECT_PATIENCE)?;
+        self.clear_own_locks()?;
         let message = self.message(purpose);
         let subject = message.lines().next().unwrap_or_default();
         let since = repository.commits_since(self.run.head.as_ref())?;
@@ -130,7 +132,19 @@ impl Driver<'_> {
         let marked = |commit: &&CommitFacts| trailers.iter().all(|trailer| commit.trailers.contains(trailer)) && commit.subject == subject;
         let stripped = |commit: &&CommitFacts| commit.subject == subject && commit.parents.first() == self.run.head.as_ref();
         let found = since.iter().find(marked).or_else(|| since.iter().find(stripped));
-        Ok(found.map(|commit| commit.oid.clone()))
+        let Some(commit) = found.map(|commit| commit.oid.clone()) else { return Ok(None) };
+        // Its git may have been killed between the commit and the index.
+        repository.settle_index(&commit)?;
+        Ok(Some(commit))
+    }
+
+    /// Removes the locks that a git of this run left when it was killed together with its driver. Those that were
+    /// made before the earlier driver decided to use git are somebody else's and stay.
+    pub(super) fn clear_own_locks(&self) -> Result<(), ProcedureError> {
+        let Some(decided) = self.last_decision else { return Ok(()) };
+        let since = UNIX_EPOCH + Duration::from_millis(u64::try_from(decided.0).unwrap_or_default());
+        self.context.site.repository.clear_own_stale_locks(&format!("{}/", self.run_id), since)?;
+        Ok(())
     }
 
     /// Writes the run card as it will be true once the commit exists.

@@ -121,6 +121,8 @@ pub(super) struct Driver<'a> {
     pub(super) found: Option<Found>,
     /// The last moment at which the dead processes of the run can have changed the tree.
     pub(super) last_activity: Option<Timestamp>,
+    /// When an earlier driver recorded its last decision; what it did about that came later.
+    pub(super) last_decision: Option<Timestamp>,
     /// What the tree looked like after our last write to it, as long as nothing has run since.
     pub(super) resting: Option<Status>,
     /// The paths of the last survey that git does not know yet.
@@ -148,6 +150,7 @@ impl<'a> Driver<'a> {
             attached: None,
             found: None,
             last_activity: None,
+            last_decision: None,
             resting: None,
             untracked: Vec::new(),
             accepted: Vec::new(),
@@ -194,6 +197,9 @@ impl<'a> Driver<'a> {
 
     fn plan_retry(&mut self, failure: Failure, pause: CardDuration) -> Result<(), ProcedureError> {
         (self.context.notify)(Notice::Retrying { failure: &failure, pause });
+        // The next attempt starts from the tree as it is; should its host die, the tree goes back to this.
+        let changed = self.changed_paths(&self.context.site.repository.status()?);
+        self.record_left(changed)?;
         let until = self.context.clock.now().plus_millis(pause.millis());
         self.record(RunEvent::RetryPlanned { failure, until })
     }

@@ -1,5 +1,7 @@
 //! What a lost or interrupted session had changed: saved, then put back to the step's baseline.
 
+use std::collections::BTreeSet;
+
 use proctor_domain::procedure::{Outcome, Position, RunEvent, Stage};
 use proctor_domain::{Oid, RepoPath, RunId};
 use proctor_process::killpoint;
@@ -16,7 +18,11 @@ impl Driver<'_> {
             Position::InStep(..) | Position::Between | Position::Closing { .. } | Position::Ended(_) => None,
         };
         let Some(paths) = (match planned {
-            Some(paths) => Some(paths),
+            Some(paths) => {
+                // An earlier driver may have been killed together with the git that put them back.
+                self.clear_own_locks()?;
+                Some(paths)
+            }
             None => self.plan_restore(index)?,
         }) else {
             return Ok(());
@@ -41,7 +47,10 @@ impl Driver<'_> {
             self.halt(reason)?;
             return Ok(None);
         }
-        let changed = self.changed_paths(&status);
+        let mut changed: BTreeSet<RepoPath> = self.changed_paths(&status).into_iter().collect();
+        // What an earlier attempt had left and the lost one put back to HEAD's state is changed as well.
+        changed.extend(self.run.carried.iter().flat_map(|carried| carried.paths.iter().cloned()));
+        let changed: Vec<RepoPath> = changed.into_iter().collect();
         let carried = self.unchanged_since(self.run.carried.as_ref(), &changed)?;
         let paths: Vec<RepoPath> = changed.into_iter().filter(|path| !carried.contains(path) && !self.accepted.contains(path)).collect();
         let salvage = if paths.is_empty() { None } else { Some(self.salvage(index, &paths, status.head.as_ref())?) };
@@ -91,12 +100,19 @@ impl Driver<'_> {
                 changed.into_iter().filter(|path| carried.contains(path)).collect()
             }
         };
+        self.record_left(paths)
+    }
+
+    /// Records these paths as left uncommitted, and keeps what they hold under a ref.
+    pub(super) fn record_left(&mut self, paths: Vec<RepoPath>) -> Result<(), ProcedureError> {
         if paths.is_empty() && self.run.left.is_none() {
             return Ok(());
         }
+        let repository = &self.context.site.repository;
         let snapshot = repository.snapshot(&paths)?;
         let message = format!("Left in the working tree by {}\n", self.run_id);
-        repository.save(&format!("{}/left", salvage_prefix(&self.run_id)), &snapshot, status.head.as_ref(), &message)?;
+        let head = repository.head()?.commit;
+        repository.save(&format!("{}/left", salvage_prefix(&self.run_id)), &snapshot, head.as_ref(), &message)?;
         self.record(RunEvent::LeftInTree { paths, snapshot })
     }
 }

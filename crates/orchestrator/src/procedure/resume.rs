@@ -5,6 +5,7 @@ use proctor_domain::procedure::{HaltReason, Outcome, Owed, Position, RunEvent, S
 use proctor_domain::{Clock, RepoPath, RunId};
 use proctor_engine::Found;
 use proctor_journal::JournalStore;
+use proctor_workspace::Status;
 
 use super::driver::{Context, Driver, DriverLocks, RunEnd, Standing, Stop, Stored};
 use super::lookup::{LoadedRun, definition_of, load_run};
@@ -92,9 +93,11 @@ pub(super) fn take_over(context: Context<'_>, loaded: LoadedRun) -> Result<Drive
     let loaded = load_run(context.journal, &run_id)?;
     let definition = definition_of(site, context.journal, &loaded)?;
     let last_activity = since::last_activity(site, &loaded);
+    let last_decision = loaded.newest_event;
     let stored = Stored { run_id, run: loaded.run, definition, version: loaded.version };
     let mut driver = Driver::new(context, DriverLocks { _run: run_lock, _tree: tree }, stored)?;
     driver.last_activity = Some(last_activity);
+    driver.last_decision = Some(last_decision);
     Ok(driver)
 }
 
@@ -153,8 +156,7 @@ impl Driver<'_> {
                 Err(reason) => return Err(self.cannot_go_on(reason)),
             }
         }
-        let changed = self.changed_paths(&status);
-        let foreign = self.foreign_since_stop(&changed)?;
+        let foreign = self.foreign_since_stop(&status)?;
         if !foreign.is_empty() && attitude == Attitude::Strict {
             return Err(self.cannot_go_on(HaltReason::ForeignChanges(foreign)));
         }
@@ -179,17 +181,18 @@ impl Driver<'_> {
     ///
     /// A run that stopped in good order recorded what it left, and that is compared by content. One whose
     /// driver died did not; what was changed after its last sign of life is not its doing.
-    fn foreign_since_stop(&self, changed: &[RepoPath]) -> Result<Vec<RepoPath>, ProcedureError> {
+    fn foreign_since_stop(&self, status: &Status) -> Result<Vec<RepoPath>, ProcedureError> {
+        let changed = self.changed_paths(status);
         let stopped_in_order = self.run.halt.is_some() || matches!(self.run.position, Position::Ended(_));
         if stopped_in_order {
-            let own = self.unchanged_since(self.run.left.as_ref(), changed)?;
-            return Ok(changed.iter().filter(|path| !own.contains(path)).cloned().collect());
+            let own = self.unchanged_since(self.run.left.as_ref(), &changed)?;
+            return Ok(changed.into_iter().filter(|path| !own.contains(path)).collect());
         }
         if self.run.current_step().is_none() {
-            return Ok(changed.to_vec());
+            return self.foreign_changes(status);
         }
         let work_tree = &self.context.site.repository.work_tree;
-        Ok(self.last_activity.map_or_else(Vec::new, |moment| since::changed_after(work_tree, changed, moment)))
+        Ok(self.last_activity.map_or_else(Vec::new, |moment| since::changed_after(work_tree, &changed, moment)))
     }
 
     /// From here on the run follows another version of its card.
