@@ -229,6 +229,8 @@ fn relative_to(work_tree: &Path, path: &Path) -> RepoPath {
 }
 
 fn refuse_unready(site: &Site, journal: &dyn JournalStore, status: &Status, dirty: Dirty) -> Result<(), ProcedureError> {
+    // Better than a run that stops at its first commit.
+    site.repository.wait_for_index(site.repository.lock_patience)?;
     if let Some(operation) = &status.operation {
         return Err(Refusal::Operation { operation: operation.clone() }.into());
     }
