@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use proctor_domain::procedure::{CommitPurpose, Failure, HaltReason, Outcome, Owed, Position, Records, RunEvent, StepState};
 use proctor_domain::session::Phase;
-use proctor_domain::{Oid, RepoPath};
+use proctor_domain::{Branch, Oid, RepoPath, RunId};
 use proctor_process::killpoint;
 use proctor_workspace::{CommitEnd, CommitFacts, CommitRequest, Hooks};
 
@@ -73,6 +73,7 @@ impl Driver<'_> {
     }
 
     fn committed(&mut self, purpose: CommitPurpose, commit: Oid) -> Result<(), ProcedureError> {
+        self.keep_detached(Some(&commit))?;
         (self.context.notify)(Notice::Committed { purpose: &purpose, commit: &commit });
         let index = self.step_index();
         self.record(RunEvent::Committed { purpose: purpose.clone(), commit })?;
@@ -80,6 +81,15 @@ impl Driver<'_> {
             self.tell_if_decided(index);
         }
         Ok(())
+    }
+
+    /// On a detached HEAD no branch holds what the run commits, and a `git switch` would leave it to git's
+    /// housekeeping: a reference of the run's own holds it until `gc` removes the run.
+    pub(super) fn keep_detached(&self, head: Option<&Oid>) -> Result<(), ProcedureError> {
+        match (&self.run.started.branch, head) {
+            (Branch::Detached, Some(head)) => Ok(self.context.site.repository.set_ref(&detached_reference(&self.run_id), head)?),
+            (Branch::Detached | Branch::Named(_), _) => Ok(()),
+        }
     }
 
     fn step_index(&self) -> Option<usize> {
@@ -201,6 +211,11 @@ impl Driver<'_> {
         };
         format!("{}/{step}/{attempt}/commit", self.run_id)
     }
+}
+
+/// Holds the commits of a run that works on a detached HEAD.
+pub(super) fn detached_reference(run: &RunId) -> String {
+    format!("refs/proctor/runs/{run}")
 }
 
 /// The last lines that git and the hooks wrote to the log.

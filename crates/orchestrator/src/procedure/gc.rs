@@ -10,7 +10,7 @@ use proctor_workspace::{CommitRequest, Hooks};
 
 use super::lookup::{is_alive, load_run};
 use super::start::{WhenBusy, lock_run, lock_tree};
-use super::{Notice, ProcedureError, paths, record, restore};
+use super::{Notice, ProcedureError, commit, paths, record, restore};
 use crate::Site;
 
 /// What `gc` decided and did.
@@ -130,6 +130,7 @@ fn remove_state(site: &Site, journal: &mut dyn JournalStore, run: &RunId) -> Res
     remove(&site.state.git_log(run))?;
     remove(&site.state.run_lock(run))?;
     site.repository.delete_refs(&format!("{}/", restore::salvage_prefix(run)))?;
+    site.repository.delete_refs(&commit::detached_reference(run))?;
     Ok(journal.remove(run)?)
 }
 

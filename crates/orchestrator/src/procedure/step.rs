@@ -91,6 +91,9 @@ impl Driver<'_> {
                 Err(reason) => return self.halt(reason),
             }
         };
+        if !commits.is_empty() {
+            self.keep_detached(status.head.as_ref())?;
+        }
         let changed = self.changed_paths(&status);
         let untracked: BTreeSet<RepoPath> = status.untracked().into_iter().collect();
         self.untracked = changed.iter().filter(|path| untracked.contains(path)).cloned().collect();
