@@ -80,6 +80,12 @@ pub enum TooMuch {
         /// Where it lies.
         path: RepoPath,
     },
+    /// What a submodule has not committed itself is in no commit of the repository around it.
+    #[error("{path} is a submodule with changes that are not committed in it")]
+    DirtySubmodule {
+        /// Where it lies.
+        path: RepoPath,
+    },
     /// More than [`NEW_FILES_LIMIT`] new files.
     #[error("there are {count} new files, most of them under {mostly} (the limit is {NEW_FILES_LIMIT})")]
     Files {
@@ -102,6 +108,9 @@ pub enum TooMuch {
 pub fn too_much(repository: &Repository, changes: &[Change]) -> Result<(), TooMuch> {
     if let Some(nested) = changes.iter().find(|change| change.kind == ChangeKind::NestedRepository) {
         return Err(TooMuch::NestedRepository { path: nested.path.clone() });
+    }
+    if let Some(dirty) = changes.iter().find(|change| change.kind == ChangeKind::SubmoduleDirty) {
+        return Err(TooMuch::DirtySubmodule { path: dirty.path.clone() });
     }
     let new = || changes.iter().filter(|change| matches!(change.kind, ChangeKind::Untracked | ChangeKind::Added));
     let count = new().count();
