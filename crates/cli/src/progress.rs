@@ -151,7 +151,7 @@ fn heeded(stop: Stop) -> &'static str {
         Stop::No => "",
         Stop::AfterStep => "stopping after this step; Ctrl-C again ends it now",
         Stop::Now => "ending the session; Ctrl-C again leaves it to finish by itself",
-        Stop::Leave => "leaving; the session goes on, and `proctor procedure resume` follows it",
+        Stop::Leave => "leaving; a session at work goes on, and `proctor procedure resume` follows it",
     }
 }
 

@@ -91,6 +91,15 @@ impl Stop {
     }
 }
 
+/// When a session that ended as interrupted can have been asked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// Under the driver that started it: the run stops too.
+    Now,
+    /// Perhaps before this driver took over: whoever resumes the run wants it to go on.
+    Before,
+}
+
 /// The locks of a driver. Both go when it goes, however it goes.
 pub(super) struct DriverLocks {
     pub(super) _run: HeldLock,
@@ -162,7 +171,8 @@ impl<'a> Driver<'a> {
     pub(super) fn drive(mut self) -> Result<RunEnd, ProcedureError> {
         loop {
             self.heed_signals();
-            if self.stop == Stop::Leave {
+            // Without a session nothing would go on by itself: then leaving is stopping.
+            if self.stop == Stop::Leave && self.run.open_session().is_some() {
                 return Ok(self.leave());
             }
             if self.stop > Stop::No && self.may_stop_here() {
@@ -248,7 +258,7 @@ impl<'a> Driver<'a> {
         if self.stop == Stop::AfterStep {
             return matches!(owed, Owed::Begin(_) | Owed::Wait(_));
         }
-        matches!(self.run.owes(), Owed::Begin(_) | Owed::Wait(_) | Owed::Restore(_))
+        matches!(owed, Owed::Begin(_) | Owed::Wait(_) | Owed::Restore(_) | Owed::OpenSession(..))
     }
 
     /// A session is opened by recording it; the loop then finds that it owes driving it.
@@ -273,10 +283,10 @@ impl<'a> Driver<'a> {
 
     /// Follows a session to its end. After a restart it is looked up first: it may be alive, over or lost.
     fn drive_session(&mut self, session: &SessionId) -> Result<(), ProcedureError> {
-        let mut attached = match self.attached.take() {
-            Some(attached) => attached,
+        let (mut attached, asked) = match self.attached.take() {
+            Some(attached) => (attached, Asked::Now),
             None => match self.find_session(session)? {
-                Some(attached) => attached,
+                Some(attached) => (attached, Asked::Before),
                 None => return Ok(()),
             },
         };
@@ -289,7 +299,7 @@ impl<'a> Driver<'a> {
             match waited {
                 Waited::Ended(report) => {
                     killpoint::set_host(None);
-                    return self.session_ended(session, report);
+                    return self.session_ended(session, report, asked);
                 }
                 Waited::Lost => {
                     killpoint::set_host(None);
@@ -317,7 +327,7 @@ impl<'a> Driver<'a> {
                 (self.context.notify)(Notice::Attached);
                 Ok(Some(attached))
             }
-            Found::Ended(report) => self.session_ended(session, report).map(|()| None),
+            Found::Ended(report) => self.session_ended(session, report, Asked::Before).map(|()| None),
             Found::Lost => {
                 proctor_engine::fence(&state.session(session), &state.session_lock(session))?;
                 self.session_lost(session).map(|()| None)
@@ -330,9 +340,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn session_ended(&mut self, session: &SessionId, report: SessionReport) -> Result<(), ProcedureError> {
+    fn session_ended(&mut self, session: &SessionId, report: SessionReport, asked: Asked) -> Result<(), ProcedureError> {
         self.resting = None;
-        let interrupted = report.end == SessionEnd::Interrupted;
+        let interrupted = report.end == SessionEnd::Interrupted && (asked == Asked::Now || self.stop > Stop::No);
         self.record(RunEvent::SessionEnded { session: session.clone(), report: Box::new(report) })?;
         if interrupted {
             self.halt(HaltReason::Interrupted)?;

@@ -213,7 +213,12 @@ impl Driver<'_> {
     }
 
     /// Between steps, or before the first phase of an attempt whose traces were put back.
+    ///
+    /// Once a phase has ended, or a failed attempt is repeated on the tree as it is, the tree holds work of a step
+    /// that would begin anew, and that would stop it.
     fn may_redefine(&self) -> bool {
-        matches!(self.run.owes(), Owed::OpenSession(..)) && self.stop == Stop::No
+        let Owed::OpenSession(index, phase) = self.run.owes() else { return false };
+        let step = &self.run.steps[index];
+        step.plan.phases.first() == Some(&phase) && step.earlier_failures.is_empty() && self.stop == Stop::No
     }
 }
