@@ -17,6 +17,7 @@ mod scene;
 mod settings;
 mod show;
 mod show_run;
+mod signals;
 mod state;
 mod status;
 mod stop;
