@@ -137,9 +137,10 @@ impl JournalError {
             Self::Full { .. } => Some("make room on that file system, then `proctor procedure resume`".to_owned()),
             Self::ReadOnly { .. } => Some("`proctor where` names the folder; it must be writable by you".to_owned()),
             Self::Busy { .. } => Some("see what `proctor runs` and `proctor doctor` say is running, then try again".to_owned()),
-            Self::Corrupt { .. } | Self::Truncated { .. } => {
-                Some("`proctor doctor` says what can still be read and how to go on; the damaged file is kept".to_owned())
-            }
+            Self::Corrupt { .. } | Self::Truncated { .. } => Some(
+                "`proctor doctor` says what can still be read; `proctor doctor --repair` moves that to a new file and keeps the damaged one"
+                    .to_owned(),
+            ),
             Self::Newer { .. } => Some("use the newer proctor for this repository".to_owned()),
             Self::Foreign { .. } => Some("move that file away; `proctor where` names its folder".to_owned()),
             Self::Moved { .. } => Some("put the folder back if you still have it, then `proctor procedure resume`".to_owned()),
