@@ -13,6 +13,7 @@ impl From<ProcedureError> for Report {
     fn from(error: ProcedureError) -> Self {
         match error {
             ProcedureError::Refused(refusal) => refusal.into(),
+            ProcedureError::Stopped { run, source } => Self::from(*source).resumable(run.as_str()),
             ProcedureError::Card(findings) => Self::from_findings("the card has errors", findings),
             ProcedureError::UnknownInput { ref nearest, .. } => {
                 let hints = nearest.iter().map(|name| format!("did you mean `--input {name}=…`?")).collect::<Vec<_>>();
@@ -118,6 +119,17 @@ impl Report {
                 .hint(format!("commit or discard what the hook changed, then {resume}")),
             HaltReason::HostsLost(_) => self.hint("`proctor doctor` checks what sessions need").hint(format!("then {resume}")),
         }
+    }
+
+    /// The same with the command that goes on with a run once this is mended.
+    fn resumable(mut self, run: &str) -> Self {
+        const ANY: &str = "`proctor procedure resume`";
+        let exact = format!("`proctor procedure resume {run}`");
+        if self.hints.iter().any(|hint| hint.contains(ANY)) {
+            self.hints.iter_mut().for_each(|hint| *hint = hint.replace(ANY, &exact));
+            return self;
+        }
+        self.hint(format!("once that is mended, {exact} goes on with the run"))
     }
 
     /// The same with paths as causes.

@@ -169,11 +169,25 @@ impl<'a> Driver<'a> {
 
     /// Drives the run until it owes nothing more, or until a signal says so.
     pub(super) fn drive(mut self) -> Result<RunEnd, ProcedureError> {
+        let standing = self.go_on().map_err(|error| self.stopped(error))?;
+        Ok(RunEnd { run_id: self.run_id, run: self.run, standing })
+    }
+
+    /// An error that names the run that can be resumed once it is mended.
+    pub(super) fn stopped(&self, error: ProcedureError) -> ProcedureError {
+        // A run whose first event was not recorded never was one, and a refusal names its run itself.
+        if self.version == 0 || matches!(error, ProcedureError::Refused(_)) {
+            return error;
+        }
+        ProcedureError::Stopped { run: self.run_id.clone(), source: Box::new(error) }
+    }
+
+    fn go_on(&mut self) -> Result<Standing, ProcedureError> {
         loop {
             self.heed_signals();
             // Without a session nothing would go on by itself: then leaving is stopping.
             if self.stop == Stop::Leave && self.run.open_session().is_some() {
-                return Ok(self.leave());
+                return Ok(Standing::Running);
             }
             if self.stop > Stop::No && self.may_stop_here() {
                 self.halt(HaltReason::Interrupted)?;
@@ -185,8 +199,7 @@ impl<'a> Driver<'a> {
         }
         self.note_leftovers()?;
         self.save()?;
-        let standing = Standing::at_rest(&self.run);
-        Ok(RunEnd { run_id: self.run_id, run: self.run, standing })
+        Ok(Standing::at_rest(&self.run))
     }
 
     /// Does the one thing that the run owes now.
@@ -217,10 +230,6 @@ impl<'a> Driver<'a> {
     /// The first event of a new run, which the run was made of.
     pub(super) fn record_start(&mut self, started: RunStarted) {
         self.unsaved.push((self.run.started_at, RunEvent::Started(Box::new(started))));
-    }
-
-    fn leave(self) -> RunEnd {
-        RunEnd { run_id: self.run_id, run: self.run, standing: Standing::Running }
     }
 
     /// Applies an event. It reaches the journal with the next [`Driver::save`], which every effect calls first.

@@ -12,6 +12,15 @@ pub enum ProcedureError {
     /// The command is refused as things stand; a person can change that.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// We failed while a run was at work; it can be resumed.
+    #[error("go on with {run}")]
+    Stopped {
+        /// The run.
+        run: RunId,
+        /// What failed.
+        #[source]
+        source: Box<ProcedureError>,
+    },
     /// The card has errors.
     #[error("read the card: it has {} error(s)", .0.len())]
     Card(Vec<Finding>),

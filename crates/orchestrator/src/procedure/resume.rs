@@ -76,7 +76,7 @@ pub fn resume_run(
         return Ok(Resumption::Over { standing: Standing::at_rest(&loaded.run), loaded: Box::new(loaded) });
     }
     let mut driver = take_over(Context { site, journal, clock, notify }, loaded)?;
-    driver.prepare_resume(&request)?;
+    driver.prepare_resume(&request).map_err(|error| driver.stopped(error))?;
     driver.drive().map(|end| Resumption::Driven(Box::new(end)))
 }
 
