@@ -1,7 +1,5 @@
 //! Removing runs whose time has come.
 
-use std::path::PathBuf;
-
 use proctor_cards::read_run_card;
 use proctor_domain::retention::{Expires, GcPlan, RunFacts, plan_gc};
 use proctor_domain::{Clock, RepoPath, RunId};
@@ -85,37 +83,46 @@ fn edited_expires(site: &Site, row: &RunRow) -> Option<Expires> {
 }
 
 /// Removes run folders from the repository, with one commit for all that git knew.
+///
+/// What counts is what git misses, not what is on the disk: an earlier `gc` may have been killed between the two.
 fn remove_folders(site: &Site, journal: &dyn JournalStore, folders: &[RepoPath]) -> Result<(), ProcedureError> {
-    let present: Vec<(RepoPath, PathBuf)> = folders
-        .iter()
-        .map(|folder| (folder.clone(), paths::on_disk(&site.repository.work_tree, folder)))
-        .filter(|(_, path)| path.is_dir())
-        .collect();
-    if present.is_empty() {
+    if folders.is_empty() {
         return Ok(());
     }
     let run_id = RunId::from_bits(crate::random_bits()?);
     let _tree = lock_tree(site, journal, &mut |_: Notice<'_>| {}, &run_id, WhenBusy::Refuse)?;
-    for (_, path) in &present {
-        std::fs::remove_dir_all(path).map_err(|source| ProcedureError::Write { path: path.clone(), source })?;
+    for folder in folders {
+        remove_folder(site, folder)?;
     }
-    let inside = |path: &RepoPath| {
-        present.iter().any(|(folder, _)| path.as_bytes().strip_prefix(folder.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'/')))
+    let is_inside = |path: &RepoPath, folder: &RepoPath| {
+        path.as_bytes().strip_prefix(folder.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'/'))
     };
-    let paths: Vec<RepoPath> = site.repository.status()?.paths().into_iter().filter(inside).collect();
+    let mut paths = site.repository.status()?.paths();
+    paths.retain(|path| folders.iter().any(|folder| is_inside(path, folder)));
     if paths.is_empty() {
         return Ok(());
     }
+    let count = folders.iter().filter(|folder| paths.iter().any(|path| is_inside(path, folder))).count();
     site.repository.commit(&CommitRequest {
         paths,
         untracked: Vec::new(),
-        message: format!("GC procedure runs: removed {} expired run dir(s)\n\nCommit-Source: procedure-gc\n", present.len()),
+        message: format!("GC procedure runs: removed {count} expired run dir(s)\n\nCommit-Source: procedure-gc\n"),
         hooks: Hooks::Skip,
         marker: format!("{run_id}/gc/1/commit"),
         log: site.state.git_log(&run_id),
         limit: None,
     })?;
-    Ok(())
+    remove(&site.state.git_log(&run_id))
+}
+
+fn remove_folder(site: &Site, folder: &RepoPath) -> Result<(), ProcedureError> {
+    let path = paths::on_disk(&site.repository.work_tree, folder);
+    let Some(parent) = path.parent().and_then(|parent| parent.canonicalize().ok()) else { return Ok(()) };
+    // A step may have put a link in place of the folder of all runs: nothing is removed outside the work tree.
+    if !site.repository.work_tree.canonicalize().is_ok_and(|work_tree| parent.starts_with(work_tree)) {
+        return Err(ProcedureError::OutsideWorkTree { path });
+    }
+    remove(&path)
 }
 
 fn remove_state(site: &Site, journal: &mut dyn JournalStore, run: &RunId) -> Result<(), ProcedureError> {
@@ -128,6 +135,7 @@ fn remove_state(site: &Site, journal: &mut dyn JournalStore, run: &RunId) -> Res
         }
     }
     remove(&site.state.git_log(run))?;
+    remove(&site.state.git_settings(run))?;
     remove(&site.state.run_lock(run))?;
     site.repository.delete_refs(&format!("{}/", restore::salvage_prefix(run)))?;
     site.repository.delete_refs(&commit::detached_reference(run))?;
@@ -136,7 +144,9 @@ fn remove_state(site: &Site, journal: &mut dyn JournalStore, run: &RunId) -> Res
 
 /// Removes a file or a folder; one that is gone already is fine.
 fn remove(path: &std::path::Path) -> Result<(), ProcedureError> {
-    let removed = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    // A link to a folder is removed itself, never what it leads to.
+    let is_folder = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+    let removed = if is_folder { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     match removed {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(ProcedureError::Write { path: path.to_path_buf(), source }),
         _ => Ok(()),
