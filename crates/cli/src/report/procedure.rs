@@ -15,6 +15,9 @@ impl From<ProcedureError> for Report {
             ProcedureError::Refused(refusal) => refusal.into(),
             ProcedureError::Stopped { run, source } => Self::from(*source).resumable(run.as_str()),
             ProcedureError::Card(findings) => Self::from_findings("the card has errors", findings),
+            ProcedureError::NotCommitted { .. } => {
+                Self::failed_to(Kind::Environment, &error).hint("mend what stands in the way of that commit, then give this command again")
+            }
             ProcedureError::UnknownInput { ref nearest, .. } => {
                 let hints = nearest.iter().map(|name| format!("did you mean `--input {name}=…`?")).collect::<Vec<_>>();
                 Self::failed_to(Kind::User, &error).hints(hints)

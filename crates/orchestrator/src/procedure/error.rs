@@ -21,6 +21,12 @@ pub enum ProcedureError {
         #[source]
         source: Box<ProcedureError>,
     },
+    /// Git or a hook refused the commit of a change to run records.
+    #[error("commit a change to run records, which is in the working tree now: {output}")]
+    NotCommitted {
+        /// What was printed.
+        output: String,
+    },
     /// The card has errors.
     #[error("read the card: it has {} error(s)", .0.len())]
     Card(Vec<Finding>),

@@ -103,7 +103,7 @@ fn remove_folders(site: &Site, journal: &dyn JournalStore, folders: &[RepoPath])
         return Ok(());
     }
     let count = folders.iter().filter(|folder| paths.iter().any(|path| is_inside(path, folder))).count();
-    site.repository.commit(&CommitRequest {
+    let request = CommitRequest {
         paths,
         untracked: Vec::new(),
         message: format!("GC procedure runs: removed {count} expired run dir(s)\n\nCommit-Source: procedure-gc\n"),
@@ -111,7 +111,8 @@ fn remove_folders(site: &Site, journal: &dyn JournalStore, folders: &[RepoPath])
         marker: format!("{run_id}/gc/1/commit"),
         log: site.state.git_log(&run_id),
         limit: None,
-    })?;
+    };
+    record::commit(site, &request)?;
     remove(&site.state.git_log(&run_id))
 }
 

@@ -63,13 +63,13 @@ fn edit_card(
     let file = paths::on_disk(&site.repository.work_tree, &path);
     let Ok(text) = std::fs::read_to_string(&file) else { return Ok(()) };
     let edited = set_expires(&text, &record::expires_text(expires)).map_err(|finding| ProcedureError::Card(vec![finding]))?;
-    if edited == text {
-        return Ok(());
-    }
     let _tree = lock_tree(site, journal, &mut |_: Notice<'_>| {}, run_id, WhenBusy::Refuse)?;
-    durable::write(&file, edited.as_bytes(), Durability::Synced)?;
+    if edited != text {
+        durable::write(&file, edited.as_bytes(), Durability::Synced)?;
+    }
+    // Also when the card says so already: an earlier commit of it may have been refused or killed.
     let verb = if expires.is_none() { "Pin" } else { "Unpin" };
-    site.repository.commit(&CommitRequest {
+    let request = CommitRequest {
         paths: vec![path],
         untracked: Vec::new(),
         message: format!("{verb} procedure run: {run_id}\n\nRun: {run_id}\n"),
@@ -77,6 +77,6 @@ fn edit_card(
         marker: format!("{run_id}/pin/1/commit"),
         log: site.state.git_log(run_id),
         limit: None,
-    })?;
-    Ok(())
+    };
+    record::commit(site, &request)
 }

@@ -6,8 +6,10 @@ use proctor_cards::{RunCard, render_run_card};
 use proctor_domain::procedure::Run;
 use proctor_domain::{RepoPath, RunId, Timestamp};
 use proctor_process::durable::{self, Durability};
+use proctor_workspace::{CommitEnd, CommitRequest};
 
 use super::{ProcedureError, paths};
+use crate::Site;
 
 /// The file name of a run card inside its run folder.
 const FILE_NAME: &str = "run.procedure-run.card";
@@ -31,6 +33,16 @@ pub(super) fn path(folder: &RepoPath) -> RepoPath {
     bytes.push(b'/');
     bytes.extend_from_slice(FILE_NAME.as_bytes());
     RepoPath::new(bytes)
+}
+
+/// Commits a change to run records that belongs to no run at work.
+pub(super) fn commit(site: &Site, request: &CommitRequest) -> Result<(), ProcedureError> {
+    match site.repository.commit(request)? {
+        CommitEnd::Committed(_) | CommitEnd::NothingToCommit => Ok(()),
+        CommitEnd::HookRefused { output } | CommitEnd::SigningFailed { output } | CommitEnd::Refused { output } => {
+            Err(ProcedureError::NotCommitted { output: output.trim().to_owned() })
+        }
+    }
 }
 
 /// Writes the card and returns its path in the repository.
