@@ -112,6 +112,18 @@ fn lock_error(path: &Path, source: io::Error) -> LockError {
 /// # Errors
 /// The file can't be made or the file system has no locks.
 pub fn try_acquire(path: &Path, holder: &str) -> Result<Attempt, LockError> {
+    attempt(path, Some(holder))
+}
+
+/// Tries to take the lock and leaves the file as it is: what a dead holder wrote, and when it last gave a sign of life.
+///
+/// # Errors
+/// As [`try_acquire`].
+pub fn try_take_over(path: &Path) -> Result<Attempt, LockError> {
+    attempt(path, None)
+}
+
+fn attempt(path: &Path, holder: Option<&str>) -> Result<Attempt, LockError> {
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -125,7 +137,9 @@ pub fn try_acquire(path: &Path, holder: &str) -> Result<Attempt, LockError> {
     while begun.elapsed() < PATIENCE_WITH_READERS {
         match file.try_lock() {
             Ok(()) => {
-                write_holder(&mut file, holder).map_err(|source| file_error(path, source))?;
+                if let Some(holder) = holder {
+                    write_holder(&mut file, holder).map_err(|source| file_error(path, source))?;
+                }
                 return Ok(Attempt::Acquired(HeldLock { file, path: path.to_owned() }));
             }
             Err(TryLockError::Error(source)) => return Err(lock_error(path, source)),

@@ -154,7 +154,9 @@ pub(super) enum TakeOver {
 ///
 /// `host` is the dead host where this process had started it.
 pub(super) fn take_over(folder: &SessionFolder, lock: &Path, host: Option<ProcessIdentity>) -> Result<TakeOver, HostError> {
-    let held = match lock::try_acquire(lock, "")? {
+    // The file keeps the host's last sign of life, by which a resume tells the session's changes from later ones. It
+    // may be refused and asked for again, so looking must not count as life.
+    let held = match lock::try_take_over(lock)? {
         Attempt::Acquired(held) => held,
         Attempt::Held { holder } => return Ok(TakeOver::Held(holder)),
     };

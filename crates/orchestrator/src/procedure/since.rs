@@ -21,15 +21,11 @@ pub(super) fn last_activity(site: &Site, loaded: &LoadedRun) -> Timestamp {
 }
 
 fn session_activity(site: &Site, session: &SessionId) -> Option<Timestamp> {
-    let sign_of_life = proctor_engine::last_sign_of_life(&site.state.session_lock(session)).and_then(timestamp);
-    let report = site
-        .state
-        .session(session)
-        .join("report.json")
-        .metadata()
-        .ok()
-        .and_then(|metadata| metadata.modified().ok()?.into())
-        .and_then(timestamp);
+    let folder = site.state.session(session);
+    // Without the host's own file nothing ever ran, and its lock was made by whoever looked for it.
+    let lived = folder.join("host.json").exists();
+    let sign_of_life = if lived { proctor_engine::last_sign_of_life(&site.state.session_lock(session)) } else { None }.and_then(timestamp);
+    let report = folder.join("report.json").metadata().ok().and_then(|metadata| metadata.modified().ok()?.into()).and_then(timestamp);
     sign_of_life.max(report)
 }
 
