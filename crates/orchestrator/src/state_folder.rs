@@ -36,6 +36,11 @@ impl StateFolder {
         self.root.join("log").join(format!("{run}.git.log"))
     }
 
+    /// What git's settings named as programs when a run began.
+    pub fn git_settings(&self, run: &RunId) -> PathBuf {
+        self.root.join("log").join(format!("{run}.git-settings"))
+    }
+
     /// The files of one session.
     pub fn session(&self, session: &SessionId) -> PathBuf {
         self.root.join("sessions").join(session.as_str())

@@ -35,8 +35,9 @@ impl Run {
                 self.left = (!paths.is_empty()).then_some(Leftovers { paths, snapshot });
                 Ok(())
             }
-            RunEvent::Resumed { head, directive, accepted: _ } => {
+            RunEvent::Resumed { head, directive, accepted, snapshot } => {
                 self.resume(head);
+                self.accepted = snapshot.map(|snapshot| Leftovers { paths: accepted, snapshot });
                 self.started.directive = directive.or_else(|| self.started.directive.take());
                 Ok(())
             }
@@ -136,6 +137,7 @@ impl Run {
                 self.steps[index].earlier_failures.push(failure);
                 self.steps[index].state = StepState::Running;
                 self.carried = self.left.clone();
+                self.accepted = None;
                 self.stay(index, Stage::Pausing(until))
             }
             (Stage::Settling, RunEvent::Surveyed { changed, commits, failure }) => self.settle(at, index, changed, commits, failure),
@@ -159,6 +161,7 @@ impl Run {
                 self.note_commit(commit.clone());
                 self.steps[index].commits.push(commit);
                 self.carried = None;
+                self.accepted = None;
                 self.step_over(at, index);
                 Ok(())
             }
@@ -369,6 +372,13 @@ impl Run {
     /// A failed run goes back to its failed step; a halted one goes on where it stood.
     fn resume(&mut self, head: Option<Oid>) {
         self.halt = None;
+        // Foreign commits were accepted. The step's own work is what comes after them: before, the baseline may not
+        // even be in HEAD's history any more.
+        if let Position::InStep(index, _) = self.position
+            && self.head != head
+        {
+            self.steps[index].baseline.clone_from(&head);
+        }
         self.head = head;
         let failed = self.steps.iter().position(|step| matches!(step.state, StepState::Failed(_)));
         // A run that died on the way to its end still owes that end, failed or not.

@@ -121,8 +121,11 @@ pub enum RunEvent {
     Resumed {
         /// HEAD at that moment.
         head: Option<Oid>,
-        /// Foreign changes that the person accepted.
+        /// Foreign changes that the person accepted, now or in an earlier resume, and that no step has taken in yet.
         accepted: Vec<RepoPath>,
+        /// A tree object that holds their contents.
+        #[serde(default)]
+        snapshot: Option<Oid>,
         /// A new directive; the earlier one stays when absent.
         directive: Option<String>,
     },

@@ -58,6 +58,8 @@ pub struct Run {
     pub left: Option<Leftovers>,
     /// What a failed attempt left and the following attempts start from.
     pub carried: Option<Leftovers>,
+    /// Foreign changes that a person took into the run; the step that is committed next takes them in.
+    pub accepted: Option<Leftovers>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// When `gc` may remove it; `None` for never (or not yet known).
@@ -238,6 +240,7 @@ impl Run {
             commits: Vec::new(),
             left: None,
             carried: None,
+            accepted: None,
             ended_at: None,
             expires: None,
         }

@@ -271,7 +271,7 @@ fn a_resumed_failure_begins_its_step_again_with_the_next_attempt() {
     led.apply(RunEvent::LeftInTree { paths: vec![RepoPath::new("f")], snapshot: Oid("5".repeat(40)) });
 
     let head = led.0.head.clone();
-    led.apply(RunEvent::Resumed { head, accepted: Vec::new(), directive: None });
+    led.apply(RunEvent::Resumed { head, accepted: Vec::new(), snapshot: None, directive: None });
 
     assert_eq!(led.0.owes(), Owed::Begin(0));
     led.begin("a");
@@ -287,7 +287,7 @@ fn a_halted_run_owes_nothing_until_it_is_resumed() {
     led.apply(RunEvent::Halted { reason: proctor_domain::procedure::HaltReason::Interrupted });
     assert_eq!(led.0.owes(), Owed::Nothing);
     let head = led.0.head.clone();
-    led.apply(RunEvent::Resumed { head, accepted: Vec::new(), directive: None });
+    led.apply(RunEvent::Resumed { head, accepted: Vec::new(), snapshot: None, directive: None });
 
     assert_eq!(led.0.owes(), Owed::OpenSession(0, Phase::Run));
 }

@@ -119,7 +119,7 @@ fn begin(run: &Run, index: usize, choices: &mut Choices) -> Vec<RunEvent> {
         1 => vec![RunEvent::StepRejected { step, failure: Failure::Template { key: "when".into(), reason: "x".into() } }],
         2 => vec![
             RunEvent::Halted { reason: HaltReason::Interrupted },
-            RunEvent::Resumed { head: run.head.clone(), accepted: Vec::new(), directive: None },
+            RunEvent::Resumed { head: run.head.clone(), accepted: Vec::new(), snapshot: None, directive: None },
         ],
         _ => vec![RunEvent::StepBegan { step, baseline: run.head.clone() }],
     }

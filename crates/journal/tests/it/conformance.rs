@@ -150,7 +150,7 @@ fn the_list_says_what_the_events_say(journal: &mut dyn JournalStore) {
     let halted = row_after(journal, only(RunEvent::Halted { reason: reason.clone() }));
     assert_eq!(halted.halted(), Some(&reason));
 
-    let resumed = RunEvent::Resumed { head: None, accepted: Vec::new(), directive: None };
+    let resumed = RunEvent::Resumed { head: None, accepted: Vec::new(), snapshot: None, directive: None };
     assert_eq!(row_after(journal, only(resumed.clone())).standing, Standing::Open);
 
     let failed = row_after(journal, vec![(at(900), RunEvent::Ended { outcome: Outcome::Failed, expires: Some(at(1_000)) })]);

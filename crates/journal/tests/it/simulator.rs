@@ -164,7 +164,7 @@ impl Simulator {
     }
 
     fn after_the_end(&mut self, run: &Run) -> Option<RunEvent> {
-        let resumed = RunEvent::Resumed { head: Some(oid(3)), accepted: Vec::new(), directive: None };
+        let resumed = RunEvent::Resumed { head: Some(oid(3)), accepted: Vec::new(), snapshot: None, directive: None };
         match (run.halt.is_some(), &run.position) {
             (true, _) => Some(resumed),
             (false, Position::Ended(Outcome::Failed)) => (self.choose(4) != 0).then_some(resumed),

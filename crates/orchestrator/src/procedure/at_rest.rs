@@ -61,8 +61,16 @@ impl Driver<'_> {
     /// Changed paths that are not the run's business: neither carried from a failed attempt nor accepted.
     pub(super) fn foreign_changes(&self, status: &Status) -> Result<Vec<RepoPath>, ProcedureError> {
         let changed = self.changed_paths(status);
-        let carried = self.unchanged_since(self.run.carried.as_ref(), &changed)?;
-        Ok(changed.into_iter().filter(|path| !carried.contains(path) && !self.accepted.contains(path)).collect())
+        let known = self.known(&changed)?;
+        Ok(changed.into_iter().filter(|path| !known.contains(path)).collect())
+    }
+
+    /// Those of `changed` that the run knows and that nobody has touched since: what a failed attempt left, and what
+    /// a person took into the run.
+    pub(super) fn known(&self, changed: &[RepoPath]) -> Result<BTreeSet<RepoPath>, ProcedureError> {
+        let mut known = self.unchanged_since(self.run.carried.as_ref(), changed)?;
+        known.extend(self.unchanged_since(self.run.accepted.as_ref(), changed)?);
+        Ok(known)
     }
 
     /// Those of `changed` that are among `leftovers` and still hold what they held then.
@@ -90,7 +98,7 @@ impl Driver<'_> {
             .collect()
     }
 
-    fn is_own_record(&self, path: &RepoPath) -> bool {
+    pub(super) fn is_own_record(&self, path: &RepoPath) -> bool {
         self.run
             .started
             .folder

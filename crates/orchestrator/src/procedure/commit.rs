@@ -19,7 +19,7 @@ impl Driver<'_> {
     /// Makes the commit that the run owes, or finds the one that an earlier driver made.
     pub(super) fn commit(&mut self, purpose: CommitPurpose, paths: Vec<RepoPath>) -> Result<(), ProcedureError> {
         if self.run.commit_was_planned() {
-            if let Some(commit) = self.find_own_commit(&purpose)? {
+            if let Some(commit) = self.find_own_commit(&purpose, &paths)? {
                 return self.committed(purpose, commit);
             }
         } else {
@@ -62,11 +62,11 @@ impl Driver<'_> {
     /// After a restart: records the commit that an earlier driver planned and made, so that it is not taken for
     /// somebody else's.
     pub(super) fn adopt_own_commit(&mut self) -> Result<(), ProcedureError> {
-        let Owed::Commit(purpose, _) = self.run.owes() else { return Ok(()) };
+        let Owed::Commit(purpose, paths) = self.run.owes() else { return Ok(()) };
         if !self.run.commit_was_planned() {
             return Ok(());
         }
-        match self.find_own_commit(&purpose)? {
+        match self.find_own_commit(&purpose, &paths)? {
             Some(commit) => self.committed(purpose, commit),
             None => Ok(()),
         }
@@ -130,8 +130,8 @@ impl Driver<'_> {
     }
 
     /// Looks for a commit that an earlier driver made: first lets its git end, then goes by the trailers,
-    /// then, where a hook has stripped those, by the subject on top of the recorded parent.
-    fn find_own_commit(&mut self, purpose: &CommitPurpose) -> Result<Option<Oid>, ProcedureError> {
+    /// then, where a hook has stripped those, by what the commit on top of the recorded parent holds.
+    fn find_own_commit(&mut self, purpose: &CommitPurpose, paths: &[RepoPath]) -> Result<Option<Oid>, ProcedureError> {
         let repository = &self.context.site.repository;
         repository.wait_for_or_end_effects(&self.marker(purpose), EFFECT_PATIENCE)?;
         self.clear_own_locks()?;
@@ -140,12 +140,33 @@ impl Driver<'_> {
         let since = repository.commits_since(self.run.head.as_ref())?;
         let trailers = self.trailers(purpose);
         let marked = |commit: &&CommitFacts| trailers.iter().all(|trailer| commit.trailers.contains(trailer)) && commit.subject == subject;
-        let stripped = |commit: &&CommitFacts| commit.subject == subject && commit.parents.first() == self.run.head.as_ref();
-        let found = since.iter().find(marked).or_else(|| since.iter().find(stripped));
+        let found = match since.iter().find(marked) {
+            Some(commit) => Some(commit),
+            None => self.find_by_contents(&since, subject, paths)?,
+        };
         let Some(commit) = found.map(|commit| commit.oid.clone()) else { return Ok(None) };
         // Its git may have been killed between the commit and the index.
         repository.settle_index(&commit)?;
         Ok(Some(commit))
+    }
+
+    /// The commit on top of the recorded parent whose message a hook or a person rewrote: with our subject, or with
+    /// exactly the tree that ours would have. Only the record may differ, for it carries the time.
+    fn find_by_contents<'a>(
+        &self,
+        since: &'a [CommitFacts],
+        subject: &str,
+        paths: &[RepoPath],
+    ) -> Result<Option<&'a CommitFacts>, ProcedureError> {
+        let Some(next) = since.iter().find(|commit| commit.parents.first() == self.run.head.as_ref()) else { return Ok(None) };
+        if next.subject == subject {
+            return Ok(Some(next));
+        }
+        let repository = &self.context.site.repository;
+        let planned = repository.tree_with(self.run.head.as_ref(), paths)?;
+        let differing = repository.differing(&planned, &next.tree)?;
+        let holds_ours = !paths.is_empty() || !differing.is_empty();
+        Ok(Some(next).filter(|_| holds_ours && differing.iter().all(|path| self.is_own_record(path))))
     }
 
     /// Removes the locks that a git of this run left when it was killed together with its driver. Those that were

@@ -136,8 +136,6 @@ pub(super) struct Driver<'a> {
     pub(super) resting: Option<Status>,
     /// The paths of the last survey that git does not know yet.
     pub(super) untracked: Vec<RepoPath>,
-    /// Foreign changes that the person who resumed has accepted.
-    pub(super) accepted: Vec<RepoPath>,
     /// What the foreign paths of `--allow-dirty` held when the current step began.
     pub(super) foreign_snapshot: Option<Oid>,
     _locks: DriverLocks,
@@ -162,7 +160,6 @@ impl<'a> Driver<'a> {
             last_decision: None,
             resting: None,
             untracked: Vec::new(),
-            accepted: Vec::new(),
             _locks: locks,
         })
     }

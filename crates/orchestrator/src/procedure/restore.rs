@@ -49,10 +49,11 @@ impl Driver<'_> {
         }
         let mut changed: BTreeSet<RepoPath> = self.changed_paths(&status).into_iter().collect();
         // What an earlier attempt had left and the lost one put back to HEAD's state is changed as well.
-        changed.extend(self.run.carried.iter().flat_map(|carried| carried.paths.iter().cloned()));
+        let taken_in = [&self.run.carried, &self.run.accepted].into_iter().flatten();
+        changed.extend(taken_in.flat_map(|leftovers| leftovers.paths.iter().cloned()));
         let changed: Vec<RepoPath> = changed.into_iter().collect();
-        let carried = self.unchanged_since(self.run.carried.as_ref(), &changed)?;
-        let paths: Vec<RepoPath> = changed.into_iter().filter(|path| !carried.contains(path) && !self.accepted.contains(path)).collect();
+        let known = self.known(&changed)?;
+        let paths: Vec<RepoPath> = changed.into_iter().filter(|path| !known.contains(path)).collect();
         let salvage = if paths.is_empty() { None } else { Some(self.salvage(index, &paths, status.head.as_ref())?) };
         self.record(RunEvent::RestorePlanned { salvage, paths: paths.clone() })?;
         self.save()?;
@@ -71,13 +72,17 @@ impl Driver<'_> {
         Ok(reference)
     }
 
-    /// Paths that an earlier, failed attempt left go back to what it left; the others to the commit HEAD is at.
+    /// Paths that a person took into the run or that an earlier, failed attempt left go back to what they were then;
+    /// the others to the commit HEAD is at.
     fn put_back(&self, paths: &[RepoPath]) -> Result<(), ProcedureError> {
         let repository = &self.context.site.repository;
-        let is_carried = |path: &RepoPath| self.run.carried.as_ref().is_some_and(|carried| carried.paths.contains(path));
-        let (carried, others): (Vec<RepoPath>, Vec<RepoPath>) = paths.iter().cloned().partition(is_carried);
-        if let Some(leftovers) = self.run.carried.as_ref().filter(|_| !carried.is_empty()) {
-            repository.restore(&carried, Some(&leftovers.snapshot))?;
+        let mut others = paths.to_vec();
+        for leftovers in [&self.run.accepted, &self.run.carried].into_iter().flatten() {
+            let (own, rest): (Vec<RepoPath>, Vec<RepoPath>) = others.into_iter().partition(|path| leftovers.paths.contains(path));
+            others = rest;
+            if !own.is_empty() {
+                repository.restore(&own, Some(&leftovers.snapshot))?;
+            }
         }
         let head = repository.status()?.head;
         repository.restore(&others, head.as_ref())?;
@@ -96,8 +101,8 @@ impl Driver<'_> {
             // In place, whatever changed while a step was at work is the step's.
             Position::InStep(..) | Position::Ended(_) => changed,
             Position::Between | Position::Closing { .. } => {
-                let carried = self.unchanged_since(self.run.carried.as_ref(), &changed)?;
-                changed.into_iter().filter(|path| carried.contains(path)).collect()
+                let known = self.known(&changed)?;
+                changed.into_iter().filter(|path| known.contains(path)).collect()
             }
         };
         self.record_left(paths)

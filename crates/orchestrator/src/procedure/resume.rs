@@ -1,14 +1,17 @@
 //! Going on with a run: after a failure, a stop, or the death of its driver or host.
 
+use std::collections::BTreeSet;
+
 use proctor_cards::{Source, read_procedure};
 use proctor_domain::procedure::{HaltReason, Outcome, Owed, Position, RunEvent, StepPlan};
-use proctor_domain::{Clock, RepoPath, RunId};
+use proctor_domain::{Clock, Oid, RepoPath, RunId};
 use proctor_engine::Found;
 use proctor_journal::JournalStore;
 use proctor_workspace::Status;
 
 use super::driver::{Context, Driver, DriverLocks, RunEnd, Standing, Stop, Stored};
 use super::lookup::{LoadedRun, definition_of, load_run};
+use super::restore::salvage_prefix;
 use super::start::{WhenBusy, lock_run, lock_tree, refuse_unsupported};
 use super::{Notice, ProcedureError, Refusal, paths, since};
 use crate::Site;
@@ -89,6 +92,7 @@ pub(super) fn take_over(context: Context<'_>, loaded: LoadedRun) -> Result<Drive
     }
     let run_lock = lock_run(site, &run_id)?.ok_or_else(|| Refusal::Live { run: run_id.clone() })?;
     let tree = lock_tree(site, context.journal, context.notify, &run_id, WhenBusy::Refuse)?;
+    site.repository.guard_config(Some(&site.state.git_settings(&run_id)))?;
     // Read again under the lock: its driver may have written its last events in between.
     let loaded = load_run(context.journal, &run_id)?;
     let definition = definition_of(site, context.journal, &loaded)?;
@@ -115,9 +119,9 @@ impl Driver<'_> {
             return Ok(());
         }
         self.adopt_own_commit()?;
-        let (head, accepted) = self.check_foreign(request.attitude)?;
-        self.accepted.clone_from(&accepted);
-        self.record(RunEvent::Resumed { head, accepted, directive: request.directive.clone() })?;
+        let (head, foreign) = self.check_foreign(request.attitude)?;
+        let (accepted, snapshot) = self.accept(foreign)?;
+        self.record(RunEvent::Resumed { head, accepted, snapshot, directive: request.directive.clone() })?;
         if let NewDefinition::Take(source) = &request.definition {
             self.redefine(source)?;
         }
@@ -142,7 +146,7 @@ impl Driver<'_> {
     }
 
     /// HEAD as the run may take it to be, and the foreign paths that were accepted.
-    fn check_foreign(&mut self, attitude: Attitude) -> Result<(Option<proctor_domain::Oid>, Vec<RepoPath>), ProcedureError> {
+    fn check_foreign(&mut self, attitude: Attitude) -> Result<(Option<Oid>, Vec<RepoPath>), ProcedureError> {
         let status = self.context.site.repository.status()?;
         if let Some(reason) = self.moved(&status) {
             return Err(self.cannot_go_on(reason));
@@ -161,6 +165,25 @@ impl Driver<'_> {
             return Err(self.cannot_go_on(HaltReason::ForeignChanges(foreign)));
         }
         Ok((head, foreign))
+    }
+
+    /// The foreign paths that are part of the run from now on, and a tree that holds them: those that were accepted
+    /// before and that no step has taken in yet, and these.
+    fn accept(&self, foreign: Vec<RepoPath>) -> Result<(Vec<RepoPath>, Option<Oid>), ProcedureError> {
+        // A failed step has left what it made of them, and that counts.
+        let earlier = self.run.accepted.iter().filter(|_| !matches!(self.run.position, Position::Ended(_)));
+        if foreign.is_empty() {
+            let kept = earlier.map(|leftovers| (leftovers.paths.clone(), Some(leftovers.snapshot.clone()))).next();
+            return Ok(kept.unwrap_or_default());
+        }
+        let accepted: BTreeSet<RepoPath> = earlier.flat_map(|leftovers| leftovers.paths.iter().cloned()).chain(foreign).collect();
+        let accepted: Vec<RepoPath> = accepted.into_iter().collect();
+        let repository = &self.context.site.repository;
+        let snapshot = repository.snapshot(&accepted)?;
+        let message = format!("Taken into {} from the working tree\n", self.run_id);
+        let head = repository.head()?.commit;
+        repository.save(&format!("{}/accepted", salvage_prefix(&self.run_id)), &snapshot, head.as_ref(), &message)?;
+        Ok((accepted, Some(snapshot)))
     }
 
     fn cannot_go_on(&self, reason: HaltReason) -> ProcedureError {

@@ -164,8 +164,15 @@ pub fn start_run(
     refuse_unsupported(&checked.definition)?;
     let run_id = RunId::from_bits(random_bits()?);
     let tree = lock_tree(site, journal, notify, &run_id, request.when_busy)?;
+    // Before the first look at the tree, and kept for resumes: what a step plants in git's settings must not be taken
+    // for the user's own later.
+    let settings = site.state.git_settings(&run_id);
+    site.repository.guard_config(Some(&settings))?;
     let status = site.repository.status()?;
-    refuse_unready(site, journal, &status, request.dirty)?;
+    refuse_unready(site, journal, &status, request.dirty).inspect_err(|_| {
+        // A run that never was has nobody else to remove it.
+        let _ = std::fs::remove_file(&settings);
+    })?;
     let run_lock = lock_run(site, &run_id)?.ok_or_else(|| Refusal::Live { run: run_id.clone() })?;
     let snapshot = journal.put_snapshot(&request.source.text)?;
     let started = started(site, clock, request, &checked, (&run_id, snapshot, &status))?;

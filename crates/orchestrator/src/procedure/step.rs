@@ -123,8 +123,8 @@ impl Driver<'_> {
         let record = &self.run.steps[index];
         match &record.state {
             StepState::Skipping => {
-                let carried = self.unchanged_since(self.run.carried.as_ref(), changed)?;
-                let paths: Vec<RepoPath> = changed.iter().filter(|path| !carried.contains(path)).cloned().collect();
+                let known = self.known(changed)?;
+                let paths: Vec<RepoPath> = changed.iter().filter(|path| !known.contains(path)).cloned().collect();
                 Ok((!paths.is_empty()).then_some(Failure::PrecheckChanged { paths }))
             }
             StepState::Running => {
