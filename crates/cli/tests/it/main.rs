@@ -26,6 +26,7 @@ mod status;
 mod stop;
 mod trust;
 mod usage;
+mod user_at_work;
 mod whereabouts;
 
 use proctor_testkit::World;

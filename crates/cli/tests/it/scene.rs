@@ -102,7 +102,6 @@ pub(crate) fn wait_for_nothing_left(world: &World) {
 }
 
 /// Waits until what happens is too late to be taken for the doing of processes that died before the call.
-#[allow(dead_code)]
 pub(crate) fn wait_past_the_slack(world: &World) {
     let now = || {
         world.write("../now", "");
