@@ -11,12 +11,53 @@ const LONGEST_LINE: usize = 400;
 
 /// An instant as a person's clock shows it.
 pub fn local_time(at: Timestamp) -> String {
-    instant(at).to_zoned_datetime(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+    let mut text = String::with_capacity(19);
+    LocalClock::new().push(&mut text, at);
+    text
+}
+
+/// A person's clock, for those who ask it thousands of times: the time zone is looked up once, and nothing is
+/// allocated for an instant.
+pub struct LocalClock(TimeZone);
+
+impl LocalClock {
+    /// The clock of this machine, or of `TZ`.
+    pub fn new() -> Self {
+        Self(TimeZone::system())
+    }
+
+    /// Appends `2026-03-02 06:04:10`.
+    pub fn push(&self, text: &mut String, at: Timestamp) {
+        let shown = self.0.to_datetime(instant(at));
+        let fields = [
+            (i32::from(shown.year()), 4, '-'),
+            (i32::from(shown.month()), 2, '-'),
+            (i32::from(shown.day()), 2, ' '),
+            (i32::from(shown.hour()), 2, ':'),
+            (i32::from(shown.minute()), 2, ':'),
+            (i32::from(shown.second()), 2, '\0'),
+        ];
+        for (number, digits, after) in fields {
+            for position in (0..digits).rev() {
+                let digit = number.unsigned_abs() / 10_u32.pow(position) % 10;
+                text.push(char::from_digit(digit, 10).unwrap_or('0'));
+            }
+            if after != '\0' {
+                text.push(after);
+            }
+        }
+    }
+}
+
+impl Default for LocalClock {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// An instant as programs exchange it: UTC, with milliseconds.
 pub fn utc_time(at: Timestamp) -> String {
-    instant(at).strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    format!("{:.3}", instant(at))
 }
 
 fn instant(at: Timestamp) -> jiff::Timestamp {
@@ -94,5 +135,15 @@ mod tests {
     #[test]
     fn instants_are_exchanged_in_utc_with_milliseconds() {
         assert_eq!(utc_time(Timestamp(1_772_431_450_007)), "2026-03-02T06:04:10.007Z");
+        assert_eq!(utc_time(Timestamp(1_772_431_450_000)), "2026-03-02T06:04:10.000Z");
+    }
+
+    #[test]
+    fn a_persons_clock_shows_every_field_in_full() {
+        let mut text = String::new();
+
+        LocalClock(TimeZone::UTC).push(&mut text, Timestamp(1_772_431_450_007));
+
+        assert_eq!(text, "2026-03-02 06:04:10");
     }
 }

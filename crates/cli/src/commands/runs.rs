@@ -1,8 +1,8 @@
 //! `proctor runs`: one line for each run, newest first.
 
-use proctor_domain::procedure::{Outcome, Records};
+use proctor_domain::procedure::{Outcome, Records, StepId};
 use proctor_domain::retention::Expires;
-use proctor_domain::{Clock, ExitCode, RunId, Timestamp};
+use proctor_domain::{Clock, ExitCode, Timestamp};
 use proctor_journal::{JournalStore, RunFilter, RunRow, SkippedRuns, Standing};
 use proctor_orchestrator::SystemClock;
 use proctor_orchestrator::procedure::{is_alive, load_run};
@@ -16,24 +16,24 @@ use crate::args::runs::RunsArgs;
 use crate::printer::{Stream, visible_line};
 use crate::progress::seconds;
 use crate::report::Report;
-use crate::run_text::{counted, local_time, mark, utc_time};
+use crate::run_text::{LocalClock, counted, mark, utc_time};
 
 #[derive(Serialize)]
-struct Listing {
+struct Listing<'row> {
     version: u32,
-    runs: Vec<Listed>,
+    runs: Vec<Listed<'row>>,
 }
 
 #[derive(Serialize)]
-struct Listed {
-    run: RunId,
-    procedure: String,
+struct Listed<'row> {
+    run: &'row str,
+    procedure: &'row str,
     outcome: &'static str,
     started_at: String,
     ended_at: Option<String>,
     duration_ms: Option<u64>,
     steps: usize,
-    latest_step: Option<String>,
+    latest_step: Option<&'row str>,
     records: Records,
     folder: Option<String>,
     worktree: String,
@@ -101,16 +101,16 @@ fn duration(row: &RunRow, outcome: &str, now: Timestamp) -> Option<u64> {
     Some(until.millis_since(row.started_at))
 }
 
-fn listed(row: &RunRow, outcome: &'static str, now: Timestamp) -> Listed {
+fn listed<'row>(row: &'row RunRow, outcome: &'static str, now: Timestamp) -> Listed<'row> {
     Listed {
-        run: row.run.clone(),
-        procedure: row.procedure.clone(),
+        run: row.run.as_str(),
+        procedure: &row.procedure,
         outcome,
         started_at: utc_time(row.started_at),
         ended_at: row.ended_at().map(utc_time),
         duration_ms: duration(row, outcome, now),
         steps: row.steps,
-        latest_step: row.latest_step.as_ref().map(ToString::to_string),
+        latest_step: row.latest_step.as_ref().map(StepId::as_str),
         records: row.records,
         folder: row.folder.as_ref().map(ToString::to_string),
         worktree: row.worktree.to_string(),
@@ -123,36 +123,51 @@ fn listed(row: &RunRow, outcome: &'static str, now: Timestamp) -> Listed {
     }
 }
 
+/// Prints the lines. Ten thousand of them are nothing special, so one buffer serves them all.
 fn print(invocation: &Invocation, rows: &[RunRow], outcome_of: &dyn Fn(&RunRow) -> &'static str, now: Timestamp) {
     let printer = &invocation.printer;
+    let clock = LocalClock::new();
     let width = rows.iter().map(|row| visible_line(&row.procedure).chars().count()).max().unwrap_or(0);
+    let mut line = String::new();
     for row in rows {
         if printer.reader_left() {
             return;
         }
         let outcome = outcome_of(row);
         let (sign, style) = mark(outcome);
-        let state = format!("{sign} {outcome:<12}");
+        let state = [sign, " ", outcome].concat();
         let name = visible_line(&row.procedure);
-        let gap = " ".repeat(width - name.chars().count());
-        printer.data(&format!(
-            "{}  {} {}  {name}{gap}  {}",
-            row.run,
-            printer.paint(Stream::Out, style, &state),
-            local_time(row.started_at),
-            progress(row, outcome, now)
-        ));
+        line.clear();
+        line.push_str(row.run.as_str());
+        line.push_str("  ");
+        line.push_str(&printer.paint(Stream::Out, style, &state));
+        pad(&mut line, LONGEST_OUTCOME - outcome.len());
+        clock.push(&mut line, row.started_at);
+        line.push_str("  ");
+        line.push_str(&name);
+        pad(&mut line, width - name.chars().count());
+        push_progress(&mut line, row, outcome, now);
+        printer.data(&line);
     }
 }
 
+/// The room that an outcome takes: `inconclusive`.
+const LONGEST_OUTCOME: usize = 12;
+
+/// Fills up a column and leaves the gap behind it.
+fn pad(line: &mut String, missing: usize) {
+    line.extend(std::iter::repeat_n(' ', missing + 2));
+}
+
 /// `3 steps in 1.2 s`; for a run that did not get through, where it stands.
-fn progress(row: &RunRow, outcome: &str, now: Timestamp) -> String {
-    let mut text = counted(row.steps, "step");
+fn push_progress(line: &mut String, row: &RunRow, outcome: &str, now: Timestamp) {
+    line.push_str(&counted(row.steps, "step"));
     if let (Some(step), false) = (&row.latest_step, matches!(outcome, "completed" | "skipped" | "inconclusive")) {
-        text.push_str(&format!(", at {step}"));
+        line.push_str(", at ");
+        line.push_str(step.as_str());
     }
     if let Some(duration) = duration(row, outcome, now) {
-        text.push_str(&format!(" in {}", seconds(duration)));
+        line.push_str(" in ");
+        line.push_str(&seconds(duration));
     }
-    text
 }
