@@ -52,7 +52,7 @@ impl Pause {
 }
 
 fn live_effects(marker_prefix: &str) -> Vec<ProcessIdentity> {
-    at_work(family::marked(EFFECT_VARIABLE, |value| value.starts_with(marker_prefix.as_bytes())))
+    at_work(family::marked_others(EFFECT_VARIABLE, |value| value.starts_with(marker_prefix.as_bytes())))
 }
 
 impl Repository {

@@ -88,7 +88,8 @@ fn the_lock_of_a_killed_commit_is_ours_to_remove() {
     for process in &marked {
         let _ = process.signal(Signal::Kill);
     }
-    wait_until("their end", || marked.iter().all(|process| !process.is_alive()));
+    // What the hook itself had started last is among those that are waited for.
+    repository.wait_for_or_end_effects(&abandoned.marker, Duration::from_secs(60)).unwrap();
     assert!(world.top.join(".git/index.lock").exists());
 
     let cleared = repository.clear_own_stale_locks(&abandoned.marker, began).unwrap();
