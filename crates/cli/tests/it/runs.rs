@@ -30,14 +30,14 @@ fn runs_are_listed_newest_first_and_those_without_work_only_when_asked_for() {
     assert_snapshot!(snapshot(&world.proctor(&["runs"])), @"
     exit 0
     --- stdout
-    [run 1]  ✗ failed       [time]  fails      3 steps, at check in [duration]
-    [run 2]  ✓ completed    [time]  completes  3 steps in [duration]
+    [run 1]  ✗ failed        [time]  fails      3 steps, at check in [duration]
+    [run 2]  ✓ completed     [time]  completes  3 steps in [duration]
     ");
     assert_snapshot!(snapshot(&world.proctor(&["runs", "--all", "--limit", "2"])), @"
     exit 0
     --- stdout
-    [run 1]  ✗ failed       [time]  fails  3 steps, at check in [duration]
-    [run 2]  ○ skipped      [time]  skips  1 step in [duration]
+    [run 1]  ✗ failed        [time]  fails  3 steps, at check in [duration]
+    [run 2]  ○ skipped       [time]  skips  1 step in [duration]
     ");
     assert_snapshot!(plain(&world, &world.proctor(&["runs", "--json", "--limit", "1"]).stdout), @r#"{"version":1,"runs":[{"run":"[run 1]","procedure":"fails","outcome":"failed","started_at":"[time]","ended_at":"[time]","duration_ms":[ms],"steps":3,"latest_step":"check","records":"state","folder":null,"worktree":"[root]/repository","expires":"[time]"}]}"#);
 }
@@ -57,7 +57,7 @@ fn unended_runs_are_running_while_they_live_and_interrupted_afterwards() {
     assert_snapshot!(snapshot(&world.proctor(&["runs"])), @"
     exit 0
     --- stdout
-    [run 1]  ! interrupted  [time]  waits  2 steps, at wait
+    [run 1]  ! interrupted   [time]  waits  2 steps, at wait
     ");
 }
 
