@@ -132,7 +132,7 @@ impl<'a> Progress<'a> {
 
 fn spinner() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}") {
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed:.dim}") {
         bar.set_style(style);
     }
     bar.enable_steady_tick(TICK);
