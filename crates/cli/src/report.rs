@@ -6,6 +6,7 @@ mod journal;
 pub mod procedure;
 
 use std::error::Error;
+use std::io::{self, ErrorKind};
 
 use proctor_cards::{FindError, Finding};
 use proctor_domain::ExitCode;
@@ -96,7 +97,7 @@ impl Report {
     pub fn from_error(kind: Kind, error: &dyn Error) -> Self {
         let report = Self::new(kind, error.to_string());
         match error.source() {
-            Some(source) => report.because(source),
+            Some(source) => report.because(source).hints(way_out(source)),
             None => report,
         }
     }
@@ -169,6 +170,19 @@ impl Report {
             },
         }
     }
+}
+
+/// What to do about a disk that takes nothing, whatever it was that could not be written.
+fn way_out(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => return Some("make room on that file system, then try again".to_owned()),
+            Some(ErrorKind::ReadOnlyFilesystem) => return Some("make that file system writable, then try again".to_owned()),
+            Some(_) | None => next = cause.source(),
+        }
+    }
+    None
 }
 
 #[derive(Serialize)]

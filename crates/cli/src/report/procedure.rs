@@ -43,10 +43,7 @@ impl From<ProcedureError> for Report {
             }
             ProcedureError::Resolve(error) => error.into(),
             ProcedureError::Journal(error) | ProcedureError::Append(proctor_journal::AppendError::Journal(error)) => error.into(),
-            ProcedureError::ReadRun(proctor_journal::ReadError::Journal(error)) => error.into(),
-            ProcedureError::ReadRun(ref damaged) => {
-                Self::failed_to(Kind::Environment, damaged).hint("`proctor doctor` names what is damaged; other runs are not affected")
-            }
+            ProcedureError::ReadRun(error) => error.into(),
             ProcedureError::Append(ref conflict) => Self::failed_to(Kind::Internal, conflict),
             ProcedureError::Workspace(error) => error.into(),
             ProcedureError::OutsideWorkTree { .. } => Self::failed_to(Kind::Environment, &error).hint("remove the link"),
