@@ -210,6 +210,19 @@ pub fn last_touched(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
+/// Waits until nobody holds the lock, and leaves the file as it is. A lock that was never taken is free.
+///
+/// # Errors
+/// The file can't be opened or the file system has no locks.
+pub fn wait_until_free(path: &Path) -> Result<(), LockError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(file_error(path, source)),
+    };
+    file.lock_shared().and_then(|()| file.unlock()).map_err(|source| lock_error(path, source))
+}
+
 fn write_holder(file: &mut File, holder: &str) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;

@@ -120,6 +120,7 @@ impl Demo<'_> {
             only: None,
             dirty: Dirty::Refuse,
             when_busy: WhenBusy::Refuse,
+            records: None,
         };
         let end = self.follow(|notify| start_run(site, journal, &SystemClock, notify, &request))?;
         self.expect(site, journal, end, Outcome::Failed)

@@ -79,12 +79,23 @@ pub fn is_alive(site: &Site, loaded: &LoadedRun) -> Result<bool, ProcedureError>
     }
 }
 
-/// Whether a host is at work for this run although its driver may be dead.
-pub(super) fn host_is_alive(site: &Site, journal: &dyn JournalStore, run: &RunId) -> Result<bool, ProcedureError> {
+/// The session of this run that a host is at work for, although its driver may be dead.
+pub(super) fn living_session(site: &Site, journal: &dyn JournalStore, run: &RunId) -> Result<Option<SessionId>, ProcedureError> {
     // A damaged record of another run can't say what its host was; `doctor` names it.
-    let Ok(events) = journal.read(run) else { return Ok(false) };
-    let Some(session) = newest_session(&events) else { return Ok(false) };
-    Ok(lock::holder_if_held(&site.state.session_lock(session))?.is_some())
+    let Ok(events) = journal.read(run) else { return Ok(None) };
+    let Some(session) = newest_session(&events) else { return Ok(None) };
+    let alive = lock::holder_if_held(&site.state.session_lock(session))?.is_some();
+    Ok(alive.then(|| session.clone()))
+}
+
+/// Whether this command was started, at whatever depth, by a session of this run: it ends no earlier than we do.
+pub(super) fn is_around_us(site: &Site, journal: &dyn JournalStore, run: &RunId) -> bool {
+    if site.variable("PROCTOR_RUN").is_some_and(|innermost| innermost == run.as_str()) {
+        return true;
+    }
+    let Some(sessions) = site.variable("PROCTOR_SESSION").and_then(|sessions| sessions.to_str()) else { return false };
+    let Ok(events) = journal.read(run) else { return false };
+    newest_session(&events).is_some_and(|session| sessions.split(':').any(|around| around == session.as_str()))
 }
 
 fn newest_session(events: &[(Timestamp, RunEvent)]) -> Option<&SessionId> {

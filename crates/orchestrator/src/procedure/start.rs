@@ -5,14 +5,14 @@ use std::path::Path;
 use proctor_cards::{Source, read_procedure};
 use proctor_domain::procedure::{Definition, Isolation, Records, RunStarted, StepId, StepPlan};
 use proctor_domain::session::Phase;
-use proctor_domain::{Clock, Oid, RepoPath, RunId, retention};
+use proctor_domain::{Clock, Oid, RepoPath, RunId, SessionId, retention};
 use proctor_journal::{JournalStore, RunFilter, RunsWanted};
 use proctor_process::ProcessIdentity;
 use proctor_process::lock::{self, Attempt, HeldLock};
 use proctor_workspace::{ChangeKind, Status, worktree_key};
 
 use super::driver::{Context, Driver, DriverLocks, RunEnd, Stored};
-use super::lookup::host_is_alive;
+use super::lookup::{is_around_us, living_session};
 use super::{Notice, ProcedureError, Refusal, folder, inputs, paths, restore};
 use crate::{Site, random_bits};
 
@@ -31,6 +31,8 @@ pub struct StartRequest {
     pub dirty: Dirty,
     /// What to do when another run works in this tree.
     pub when_busy: WhenBusy,
+    /// Where the run is recorded, in place of what card, settings and layout say.
+    pub records: Option<Records>,
 }
 
 /// What to do about changes that are in the working tree before a run.
@@ -104,7 +106,7 @@ fn check(site: &Site, request: &StartRequest) -> Result<Checked, ProcedureError>
         None => None,
         Some(wanted) => Some(find_step(&definition, wanted)?),
     };
-    let records = definition.records.or(site.settings.records).unwrap_or_else(|| site.layout.default_records());
+    let records = request.records.or(definition.records).or(site.settings.records).unwrap_or_else(|| site.layout.default_records());
     Ok(Checked { definition, records, inputs, only })
 }
 
@@ -285,26 +287,44 @@ pub(super) fn lock_tree(
 ) -> Result<HeldLock, ProcedureError> {
     let path = site.state.worktree_lock(&worktree_key(&site.repository.work_tree));
     let holder_text = holder_text(run_id)?;
-    let held = match lock::try_acquire(&path, &holder_text)? {
-        Attempt::Acquired(held) => held,
-        Attempt::Held { holder } => {
-            let holder = run_in_holder(&holder);
-            if site.variable("PROCTOR_RUN").is_some_and(|outer| outer == holder.as_str()) {
-                return Err(Refusal::Nested { outer: holder }.into());
+    loop {
+        let held = match lock::try_acquire(&path, &holder_text)? {
+            Attempt::Acquired(held) => held,
+            Attempt::Held { holder } => {
+                let holder = run_in_holder(&holder);
+                refuse_if_busy(site, journal, &holder, when_busy)?;
+                notify(Notice::Waiting { holder });
+                lock::acquire(&path, &holder_text)?
             }
-            if when_busy == WhenBusy::Refuse {
-                return Err(Refusal::Busy { holder }.into());
-            }
-            notify(Notice::Waiting { holder });
-            lock::acquire(&path, &holder_text)?
-        }
-    };
-    for other in unended_here(site, journal)? {
-        if other != *run_id && host_is_alive(site, journal, &other)? {
-            return Err(Refusal::Busy { holder: other.to_string() }.into());
+        };
+        let Some((other, session)) = at_work_without_a_driver(site, journal, run_id)? else { return Ok(held) };
+        refuse_if_busy(site, journal, other.as_str(), when_busy)?;
+        // Its next driver needs the tree's lock.
+        drop(held);
+        notify(Notice::Waiting { holder: other.to_string() });
+        lock::wait_until_free(&site.state.session_lock(&session))?;
+    }
+}
+
+/// Refuses unless the caller waits, and waiting can have an end: whoever is around us waits for us.
+fn refuse_if_busy(site: &Site, journal: &dyn JournalStore, holder: &str, when_busy: WhenBusy) -> Result<(), Refusal> {
+    if holder.parse().is_ok_and(|run: RunId| is_around_us(site, journal, &run)) {
+        return Err(Refusal::Nested { outer: holder.to_owned() });
+    }
+    match when_busy {
+        WhenBusy::Refuse => Err(Refusal::Busy { holder: holder.to_owned() }),
+        WhenBusy::Wait => Ok(()),
+    }
+}
+
+/// Another run in this working tree whose session is going on.
+fn at_work_without_a_driver(site: &Site, journal: &dyn JournalStore, run_id: &RunId) -> Result<Option<(RunId, SessionId)>, ProcedureError> {
+    for other in unended_here(site, journal)?.into_iter().filter(|other| other != run_id) {
+        if let Some(session) = living_session(site, journal, &other)? {
+            return Ok(Some((other, session)));
         }
     }
-    Ok(held)
+    Ok(None)
 }
 
 /// Takes the lock of a run; `None` when its driver is alive.

@@ -22,6 +22,10 @@ use crate::run_document::RunDocument;
 pub(super) fn run(invocation: &Invocation, args: &RunArgs) -> Result<ExitCode, Report> {
     let place = Place::find(invocation)?;
     let source = find_procedure(&place.card_root, place.layout.value, &args.procedure)?;
+    let records = args.records.map(|choice| match choice {
+        RecordsChoice::State => Records::State,
+        RecordsChoice::Git => Records::Git,
+    });
     let request = StartRequest {
         source,
         directive: args.directive.clone(),
@@ -29,11 +33,8 @@ pub(super) fn run(invocation: &Invocation, args: &RunArgs) -> Result<ExitCode, R
         only: args.step.clone(),
         dirty: if args.allow_dirty { Dirty::Allow } else { Dirty::Refuse },
         when_busy: if args.wait { WhenBusy::Wait } else { WhenBusy::Refuse },
+        records,
     };
-    let records = args.records.map(|choice| match choice {
-        RecordsChoice::State => Records::State,
-        RecordsChoice::Git => Records::Git,
-    });
     let site = place.into_site(invocation, records)?;
     let format = Format::from_flag(args.json);
     if args.dry_run {
