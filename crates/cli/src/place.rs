@@ -109,7 +109,7 @@ impl Place {
         }
         let box_defaults = self.box_defaults()?;
         let settings = run_settings(self.layers.settle(consent), records);
-        let program = std::env::current_exe().map_err(CommandError::OwnProgram)?;
+        let program = own_program()?;
         Ok(Site {
             repository: self.repository,
             card_root: self.card_root,
@@ -121,6 +121,13 @@ impl Place {
             environment: invocation.environment.pairs(),
         })
     }
+}
+
+/// Our own program, which hosts sessions. Where it was replaced since we were started, as by an upgrade, its path
+/// leads nowhere, and only the kernel still knows what we are.
+fn own_program() -> Result<PathBuf, CommandError> {
+    let program = std::env::current_exe().map_err(CommandError::OwnProgram)?;
+    Ok(if program.exists() { program } else { PathBuf::from("/proc/self/exe") })
 }
 
 fn run_settings(settings: Settings, records: Option<Records>) -> RunSettings {
