@@ -4,6 +4,7 @@
 mod demo;
 mod docs;
 mod doctor;
+mod engine_semantics;
 mod gc;
 mod gc_runs;
 mod git_matrix;
