@@ -40,7 +40,7 @@ fn history(world: &World, runs: &str) -> Vec<(String, String)> {
     commits.map(|(commit, subject)| (subject.to_owned(), card_in(world, runs, commit).as_ref().map(word).unwrap_or_default())).collect()
 }
 
-fn told<'a>(history: &'a [(String, String)]) -> Vec<(&'a str, &'a str)> {
+fn told(history: &[(String, String)]) -> Vec<(&str, &str)> {
     history.iter().map(|(subject, card)| (subject.as_str(), card.as_str())).collect()
 }
 

@@ -5,6 +5,7 @@ mod demo;
 mod docs;
 mod doctor;
 mod engine_semantics;
+mod files_matrix;
 mod gc;
 mod gc_runs;
 mod git_matrix;
