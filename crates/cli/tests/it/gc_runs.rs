@@ -18,14 +18,14 @@ use crate::world;
 const DAY: u64 = 24 * 3_600_000;
 
 /// A run that ended some days ago.
-struct Old {
+pub(crate) struct Old {
     procedure: &'static str,
     days: u64,
     outcome: Outcome,
     expiry: Option<Expiry>,
 }
 
-const fn old(procedure: &'static str, days: u64, outcome: Outcome) -> Old {
+pub(crate) const fn old(procedure: &'static str, days: u64, outcome: Outcome) -> Old {
     Old { procedure, days, outcome, expiry: None }
 }
 
@@ -34,14 +34,14 @@ fn days_ago(days: u64) -> Timestamp {
 }
 
 /// A world that ran something, so that it has state.
-fn ran() -> World {
+pub(crate) fn ran() -> World {
     let world = world().with_card("real", &steps("state", &[("make", "date +%N > out.txt")]));
     let _ = world.proctor(&["procedure", "run", "real"]).expect_code(0);
     world
 }
 
 /// Writes old runs into the journal as their drivers would have; the ids in order.
-fn record(world: &World, runs: &[Old]) -> Vec<String> {
+pub(crate) fn record(world: &World, runs: &[Old]) -> Vec<String> {
     let mut journal = Journal::open(&world.state()).expect("the journal");
     let snapshot = journal.put_snapshot("---\nname: old\nsteps: []\n---\n").expect("a card");
     let head = Oid(world.git(&["rev-parse", "HEAD"]));
@@ -94,7 +94,7 @@ fn listed(world: &World) -> Vec<String> {
     rows.into_iter().map(|row| row.run.to_string()).collect()
 }
 
-fn gc(world: &World) -> BTreeMap<String, String> {
+pub(crate) fn gc(world: &World) -> BTreeMap<String, String> {
     decided(&world.proctor(&["procedure", "gc", "--json"]).expect_code(0).json())
 }
 
