@@ -141,8 +141,10 @@ fn spinner() -> ProgressBar {
 
 fn restored(salvage: Option<&str>, paths: usize) -> String {
     match salvage {
-        Some(reference) => format!("  its session was lost: {paths} changed path(s) saved under {reference} and put back; trying again"),
-        None => "  its session was lost before it changed anything; trying again".to_owned(),
+        Some(reference) => {
+            format!("  its attempt came to no end: {paths} changed path(s) saved under {reference} and put back; trying again")
+        }
+        None => "  its attempt came to no end and left nothing; trying again".to_owned(),
     }
 }
 

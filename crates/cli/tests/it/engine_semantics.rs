@@ -164,7 +164,7 @@ fn a_phase_over_its_time_is_ended_with_all_it_started() {
     let output = run(&world).expect_code(1);
 
     assert!(output.stderr.contains("run reached its time limit"), "{output}");
-    assert_eq!(world.leftovers(), []);
+    wait_for_nothing_left(&world);
     assert_eq!(record(&world)["steps"][0]["sessions"][0]["end"], "timeout");
 }
 

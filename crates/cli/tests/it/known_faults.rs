@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::gc_runs::{gc, old, ran, record as record_old_runs};
 use crate::procedures::{LIMIT, kill_all, newest_run};
-use crate::scene::{HOLD, open_gate, record, start_and_hold, status, step, steps, uncommitted, world_with};
+use crate::scene::{HOLD, open_gate, record, start_and_hold, status, step, steps, uncommitted, wait_for_nothing_left, world_with};
 
 const WORKS: &str = "steps:\n  - id: work\n    run:\n      shells: ['echo done > work.txt']\n";
 
@@ -176,7 +176,7 @@ fn a_shell_has_a_time_limit_and_the_record_says_that_it_was_reached() {
 
     let status = status(&world);
     assert_eq!((&status["outcome"], &status["steps"][0]["error"]), (&json!("failed"), &json!("run reached its time limit")));
-    assert_eq!(world.leftovers(), []);
+    wait_for_nothing_left(&world);
 }
 
 /// Fault 34: a step of more than an hour looks dead, and housekeeping acts on it.

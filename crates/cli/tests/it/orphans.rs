@@ -4,6 +4,7 @@
 use std::fs;
 
 use proctor_process::ProcessIdentity;
+use proctor_testkit::wait_for;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -49,7 +50,7 @@ fn assert_done_in_second_attempt(world: &proctor_testkit::World) {
     assert_eq!(world.git(&["show", &format!("{salvaged}:work.txt")]), "half");
     assert_eq!(world.git(&["show", "HEAD:work.txt"]), "whole");
     assert_eq!(uncommitted(world), Vec::<String>::new());
-    assert_eq!(world.leftovers(), []);
+    wait_for_nothing_left(world);
 }
 
 #[test]
@@ -61,7 +62,7 @@ fn i3_deaf_orphans_are_ended_with_their_shell_whatever_their_environment() {
     let _ = driver.wait(LIMIT).expect_code(0);
 
     assert!(orphans.iter().all(|orphan| !orphan.is_alive()));
-    assert_eq!(world.leftovers(), []);
+    wait_for_nothing_left(&world);
     assert_eq!(record(&world)["steps"][0]["sessions"][0]["ended_orphans"], 4);
 }
 
@@ -76,7 +77,7 @@ fn i3_a_shell_that_is_killed_or_kills_its_group_takes_its_orphans_along() {
             let pid: u32 = world.read(file).trim().parse().expect("a pid");
             assert!(ProcessIdentity::of(pid).is_none(), "{file} outlived `{suicide}`");
         }
-        assert_eq!(world.leftovers(), []);
+        wait_for_nothing_left(&world);
         assert_eq!(status(&world)["steps"][0]["error"], "run shell 1: exit 137");
     }
 }
@@ -108,7 +109,7 @@ fn i2_a_host_without_a_driver_finishes_and_the_next_driver_takes_its_report() {
 
     assert_eq!(world.commits()[2..], ["[procedure] Complete step: work", "[procedure] Complete step: next"]);
     assert_eq!(status(&world)["steps"][0]["attempts"], 1);
-    assert_eq!(world.leftovers(), []);
+    wait_for_nothing_left(&world);
 }
 
 #[test]
@@ -117,13 +118,13 @@ fn i2_a_resume_attaches_to_the_host_of_a_killed_driver() {
     let _ = start_and_hold(&world, &["procedure", "run", "work"]).kill();
 
     let second = world.start(&["procedure", "resume"]);
-    proctor_testkit::wait_for("it is attached", LIMIT, || second.stderr_so_far().contains("following it"));
+    wait_for("it is attached", LIMIT, || second.stderr_so_far().contains("following it"));
     open_gate(&world);
     let _ = second.wait(LIMIT).expect_code(0);
 
     assert_eq!(status(&world)["steps"][0]["attempts"], 1);
     assert_eq!(world.commits()[2..], ["[procedure] Complete step: work"]);
-    assert_eq!(world.leftovers(), []);
+    wait_for_nothing_left(&world);
 }
 
 #[test]
@@ -156,7 +157,7 @@ fn i3_sessions_inside_a_session_end_with_it() {
     let _ = driver.wait(LIMIT).expect_code(1);
 
     assert!(!shell.is_alive());
-    assert_eq!(world.leftovers(), []);
+    wait_for_nothing_left(&world);
     assert_eq!(status(&world)["steps"][0]["error"], "run reached its time limit");
     let inner = world.proctor_in("../other", &["procedure", "status", "--json"]).expect_code(0).json();
     assert_eq!(inner["outcome"], "interrupted");
@@ -171,8 +172,7 @@ fn a_build_server_that_may_linger_is_left_and_named() {
     let _ = world.proctor(&["procedure", "run", "work"]).expect_code(0);
 
     let server = process_in(&world, "../server");
-    let left: Vec<u32> = world.leftovers().iter().map(|leftover| leftover.pid).collect();
-    assert_eq!(left, [server.pid]);
+    wait_for("the server alone is left", LIMIT, || matches!(&world.leftovers()[..], [left] if left.pid == server.pid));
     let lingering = &record(&world)["steps"][0]["sessions"][0]["lingering"];
     assert_eq!(*lingering, serde_json::json!([{"program": "buildd", "pid": server.pid}]));
     let shown = world.proctor(&["show", &newest_run(&world)]).expect_code(0);
@@ -190,8 +190,7 @@ fn a_build_server_that_may_linger_outlives_a_killed_host_too() {
     kill(&living_host(&world));
     let _ = driver.wait(LIMIT).expect_code(0);
 
-    let left: Vec<u32> = world.leftovers().iter().map(|leftover| leftover.pid).collect();
-    assert_eq!(left, [server.pid]);
+    wait_for("the server alone is left", LIMIT, || matches!(&world.leftovers()[..], [left] if left.pid == server.pid));
 }
 
 /// Writes `identity` wherever Proctor has recorded a process, as if the pids had been given to somebody else.
@@ -250,5 +249,5 @@ fn i4_stop_does_not_signal_a_stranger_that_has_the_pid_in_the_lock_of_a_living_d
     assert!(!stopped.stderr.contains("was stopped"), "it still runs: {stopped}");
     driver.signal(Signal::TERM);
     let _ = driver.wait(LIMIT).expect_code(130);
-    assert_eq!(world.leftovers(), []);
+    wait_for_nothing_left(&world);
 }

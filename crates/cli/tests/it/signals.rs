@@ -83,7 +83,7 @@ fn two_interrupts_end_the_session_and_keep_what_it_did() {
     let _ = driver.wait(LIMIT).expect_code(130);
 
     assert_eq!(states(&world), ["interrupted", "interrupted", "pending"]);
-    assert_eq!(world.leftovers(), []);
+    wait_for_nothing_left(&world);
     assert_resumes_with_a_second_attempt(&world);
 }
 
@@ -103,7 +103,7 @@ fn three_interrupts_leave_the_session_to_its_host() {
     assert!(host.is_alive());
     assert_eq!(states(&world), ["running", "running", "pending"]);
     wait_for("the host ends its session", LIMIT, || !host.is_alive());
-    assert_eq!(world.leftovers(), []);
+    wait_for_nothing_left(&world);
     assert_resumes_with_a_second_attempt(&world);
 }
 
@@ -118,7 +118,7 @@ fn termination_ends_even_a_deaf_session_within_ten_seconds() {
     let _ = driver.wait(LIMIT).expect_code(130);
 
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    assert_eq!(world.leftovers(), []);
+    wait_for_nothing_left(&world);
     assert_eq!(states(&world), ["interrupted", "interrupted"]);
     assert_eq!(world.read("work.txt"), "mine\n");
 }
@@ -180,7 +180,7 @@ fn a_run_that_pauses_before_a_retry_can_be_interrupted_at_once() {
 
         assert!(output.stderr.contains("was interrupted"), "nothing goes on by itself: {output}");
         assert_eq!(states(&world), ["interrupted", "interrupted"]);
-        assert_eq!(world.leftovers(), []);
+        wait_for_nothing_left(&world);
     }
 }
 

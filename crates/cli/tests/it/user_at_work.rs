@@ -5,7 +5,8 @@ use proctor_testkit::{Output, World};
 
 use crate::procedures::{LIMIT, newest_run};
 use crate::scene::{
-    HOLD, kill, living_host, open_gate, record, start_and_hold, status, step, steps, uncommitted, wait_past_the_slack, world_with,
+    HOLD, kill, living_host, open_gate, record, start_and_hold, status, step, steps, uncommitted, wait_for_nothing_left,
+    wait_past_the_slack, world_with,
 };
 
 /// Two steps with a change each; the first one waits at the gate before it changes anything.
@@ -32,7 +33,7 @@ fn assert_completed(world: &World, output: Output) {
     let _ = output.expect_code(0);
     assert_eq!(status(world)["outcome"], "completed");
     assert_eq!(uncommitted(world), Vec::<String>::new());
-    assert_eq!(world.leftovers(), []);
+    wait_for_nothing_left(world);
 }
 
 // During a step.
@@ -124,19 +125,19 @@ fn i4_history_rewritten_during_a_step_stops_the_run_and_can_be_accepted() {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moment {
     /// The run was interrupted in good order after its first step.
-    AfterAnInterrupt,
+    Interrupted,
     /// The driver died when the first step's commit was made and not yet recorded.
-    AfterADeathBetweenSteps,
+    DiedBetweenSteps,
     /// Driver and host died in the middle of the first step, which had changed something.
-    AfterADeathInAStep,
+    DiedInAStep,
 }
 
-const MOMENTS: [Moment; 3] = [Moment::AfterAnInterrupt, Moment::AfterADeathBetweenSteps, Moment::AfterADeathInAStep];
+const MOMENTS: [Moment; 3] = [Moment::Interrupted, Moment::DiedBetweenSteps, Moment::DiedInAStep];
 
 /// A run that stands still at this moment.
 fn standing_at(moment: Moment) -> World {
     match moment {
-        Moment::AfterAnInterrupt => {
+        Moment::Interrupted => {
             let world = world_with(&held_then_next());
             let driver = start_and_hold(&world, &["procedure", "run", "work"]);
             driver.signal(rustix::process::Signal::INT);
@@ -145,7 +146,7 @@ fn standing_at(moment: Moment) -> World {
             let _ = driver.wait(LIMIT).expect_code(130);
             world
         }
-        Moment::AfterADeathBetweenSteps => {
+        Moment::DiedBetweenSteps => {
             let mut world = world_with(&work_then_next());
             world.set_variable("PROCTOR_KILLPOINT", format!("driver:{}", point("after commit")));
             let killed = world.proctor(&["procedure", "run", "work"]);
@@ -153,7 +154,7 @@ fn standing_at(moment: Moment) -> World {
             world.remove_variable("PROCTOR_KILLPOINT");
             world
         }
-        Moment::AfterADeathInAStep => {
+        Moment::DiedInAStep => {
             let shell = format!("if [ \"$PROCTOR_ATTEMPT\" = 1 ]; then echo half > work.txt; {HOLD}; fi\necho done > work.txt");
             let world = world_with(&steps(&[step("work", &[], &shell), step("next", &[], "echo next > next.txt")]));
             let driver = start_and_hold(&world, &["procedure", "run", "work"]);
@@ -178,8 +179,8 @@ fn point(name: &str) -> usize {
 /// The files that the run has changed itself and not committed when it stands still.
 fn own_changes(moment: Moment) -> &'static [&'static str] {
     match moment {
-        Moment::AfterAnInterrupt | Moment::AfterADeathBetweenSteps => &[],
-        Moment::AfterADeathInAStep => &["?? work.txt"],
+        Moment::Interrupted | Moment::DiedBetweenSteps => &[],
+        Moment::DiedInAStep => &["?? work.txt"],
     }
 }
 
@@ -232,6 +233,46 @@ fn i1_foreign_edits_that_are_accepted_go_into_the_next_step_and_keep_their_conte
 }
 
 #[test]
+fn i1_accepted_edits_survive_the_death_of_the_driver_that_took_them() {
+    for moment in MOMENTS {
+        let mut world = standing_at(moment);
+        world.write("README.md", "Edited by the user.\n");
+        world.set_variable("PROCTOR_KILLPOINT_LOG", world.root().join("resumed"));
+
+        // It dies when it has recorded what it takes, and before it does anything with it.
+        let recorded = if moment == Moment::DiedBetweenSteps { 4 } else { 2 };
+        world.set_variable("PROCTOR_KILLPOINT", format!("driver:{recorded}"));
+        let killed = world.proctor(&["procedure", "resume", "--accept-foreign"]);
+        assert_eq!(killed.signal, Some(9), "{killed}");
+        world.remove_variable("PROCTOR_KILLPOINT");
+
+        assert_completed(&world, resume(&world));
+        assert_eq!(world.git(&["show", "HEAD:README.md"]), "Edited by the user.", "{moment:?}");
+    }
+}
+
+#[test]
+fn i1_accepted_edits_wait_for_a_step_that_is_not_skipped_and_survive_lost_attempts_of_it() {
+    let skipped = "  - id: skipped\n    precheck:\n      shells: ['exit 75']\n".to_owned();
+    let spoil = format!("if [ \"$PROCTOR_ATTEMPT\" = 1 ]; then echo spoilt > README.md; {HOLD}; fi\ncp README.md ../seen");
+    let world = world_with(&steps(&[step("work", &[], HOLD), skipped, step("next", &[], &spoil)]));
+    let driver = start_and_hold(&world, &["procedure", "run", "work"]);
+    driver.signal(rustix::process::Signal::INT);
+    proctor_testkit::wait_for("it is heeded", LIMIT, || driver.stderr_so_far().contains("stopping after"));
+    open_gate(&world);
+    let _ = driver.wait(LIMIT).expect_code(130);
+    world.write("README.md", "Edited by the user.\n");
+
+    let second = start_and_hold(&world, &["procedure", "resume", "--accept-foreign"]);
+    kill(&living_host(&world));
+    let output = second.wait(LIMIT);
+
+    assert_completed(&world, output);
+    assert_eq!(world.read("../seen"), "Edited by the user.\n", "the second attempt began with what was accepted");
+    assert_eq!(world.git(&["show", "HEAD:README.md"]), "Edited by the user.");
+}
+
+#[test]
 fn i4_what_the_user_staged_stays_staged_when_a_resume_is_refused() {
     for moment in MOMENTS {
         let world = standing_at(moment);
@@ -252,7 +293,7 @@ fn i4_foreign_commits_stop_a_resume_and_can_be_accepted() {
         let world = standing_at(moment);
         world.write("own.txt", "own\n");
         world.git(&["add", "own.txt"]);
-        if moment == Moment::AfterADeathInAStep {
+        if moment == Moment::DiedInAStep {
             // The times of commits are whole seconds, so they are told apart only after another one.
             wait_past_the_slack(&world);
         }
@@ -263,8 +304,8 @@ fn i4_foreign_commits_stop_a_resume_and_can_be_accepted() {
 
         assert_completed(&world, world.proctor(&["procedure", "resume", "--accept-foreign"]));
         let expected = match moment {
-            Moment::AfterADeathInAStep => ["The user's own", WORK, NEXT],
-            Moment::AfterAnInterrupt | Moment::AfterADeathBetweenSteps => [WORK, "The user's own", NEXT],
+            Moment::DiedInAStep => ["The user's own", WORK, NEXT],
+            Moment::Interrupted | Moment::DiedBetweenSteps => [WORK, "The user's own", NEXT],
         };
         assert_eq!(world.commits()[2..], expected, "{moment:?}");
         assert_eq!(world.git(&["show", "HEAD:own.txt"]), "own");
@@ -307,7 +348,7 @@ fn i4_history_rewritten_under_a_standing_run_is_named_and_can_be_accepted() {
         let world = standing_at(moment);
         world.git(&["commit", "--quiet", "--amend", "-m", "Reworded"]);
 
-        if moment == Moment::AfterADeathBetweenSteps {
+        if moment == Moment::DiedBetweenSteps {
             // The run's own commit, not recorded yet, is known by what it holds.
             assert_completed(&world, resume(&world));
             assert_eq!(world.commits()[2..], ["Reworded", NEXT]);

@@ -280,6 +280,39 @@ fn a_resumed_failure_begins_its_step_again_with_the_next_attempt() {
 }
 
 #[test]
+fn what_a_person_took_into_a_run_stays_its_own_until_a_step_is_committed() {
+    let mut led = Led::new(Records::State, vec![plan("a", &[Phase::Precheck]), plan("b", &[Phase::Run])]);
+    let head = led.0.head.clone();
+
+    led.apply(RunEvent::Resumed { head, accepted: vec![RepoPath::new("f")], snapshot: Some(Oid("5".repeat(40))), directive: None });
+    led.begin("a").session(Phase::Precheck, 75).survey(&[]);
+    assert_eq!(led.0.accepted.as_ref().unwrap().paths, [RepoPath::new("f")], "a skipped step takes nothing in");
+    led.begin("b").session(Phase::Run, 0).survey(&["f"]).commit(CommitPurpose::Step("b".to_owned().try_into().unwrap()), 7);
+
+    assert_eq!(led.0.accepted, None);
+}
+
+#[test]
+fn accepted_commits_move_the_baseline_of_the_step_that_is_at_work() {
+    let mut led = Led::new(Records::State, vec![plan("a", &[Phase::Run])]);
+    led.begin("a");
+    let head = Some(Oid("6".repeat(40)));
+
+    led.apply(RunEvent::Resumed { head: head.clone(), accepted: Vec::new(), snapshot: None, directive: None });
+
+    assert_eq!((&led.0.head, &led.0.steps[0].baseline), (&head, &head));
+}
+
+#[test]
+fn a_resume_that_was_recorded_before_contents_were_kept_reads_back() {
+    let resumed = RunEvent::Resumed { head: None, accepted: vec![RepoPath::new("f")], snapshot: None, directive: None };
+    let earlier = serde_json::to_string(&resumed).unwrap().replace("\"snapshot\":null,", "");
+
+    assert!(!earlier.contains("snapshot"));
+    assert_eq!(serde_json::from_str::<RunEvent>(&earlier).unwrap(), resumed);
+}
+
+#[test]
 fn a_halted_run_owes_nothing_until_it_is_resumed() {
     let mut led = Led::new(Records::State, vec![plan("a", &[Phase::Run])]);
     led.begin("a");
