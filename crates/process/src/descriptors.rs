@@ -17,7 +17,7 @@ pub fn short_path(folder: BorrowedFd<'_>, name: &Path) -> PathBuf {
 
 /// Takes what stands at standard input and puts `/dev/null` in its place.
 ///
-/// A host gets its control socket there: a fixed number needs no argument, and unlike a descriptor that
+/// A host gets the socket to its driver there: a fixed number needs no argument, and unlike a descriptor that
 /// is made inheritable for a moment it can't leak into a child that another thread starts meanwhile.
 ///
 /// # Errors

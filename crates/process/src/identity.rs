@@ -140,6 +140,15 @@ impl ProcessIdentity {
     }
 }
 
+/// The present moment in the unit of [`ProcessIdentity::start_ticks`]: what is started from now on has at least as many.
+pub fn ticks_now() -> u64 {
+    // The kernel shows times to programs in hundredths of a second, whatever it counts in itself.
+    const TICKS_PER_SECOND: u64 = 100;
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let part = u64::try_from(now.tv_nsec).unwrap_or(0) * TICKS_PER_SECOND / 1_000_000_000;
+    u64::try_from(now.tv_sec).unwrap_or(0) * TICKS_PER_SECOND + part
+}
+
 pub(crate) fn send(pid: u32, pidfd: &OwnedFd, signal: Signal) -> Result<SignalEnd, IdentityError> {
     match rustix::process::pidfd_send_signal(pidfd, signal.to_rustix()) {
         Ok(()) => Ok(SignalEnd::Sent),

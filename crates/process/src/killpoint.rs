@@ -9,7 +9,6 @@
 //! * `PROCTOR_HOST_KILLPOINT=<session>:<name>`: the host of the driver's n-th session, from 1, dies at
 //!   its own point of that name.
 
-use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -35,6 +34,7 @@ static USE: AtomicU8 = AtomicU8::new(UNKNOWN);
 static REACHED: AtomicU64 = AtomicU64::new(0);
 static SESSIONS: AtomicU64 = AtomicU64::new(0);
 static HOST: Mutex<Option<ProcessIdentity>> = Mutex::new(None);
+static HOST_POINT: Mutex<Option<String>> = Mutex::new(None);
 static PLAN: OnceLock<Plan> = OnceLock::new();
 
 /// How long the death of a host is waited for, so that what follows a point sees it dead.
@@ -112,20 +112,23 @@ pub fn set_host(identity: Option<ProcessIdentity>) {
     }
 }
 
-/// What the driver must add to the environment of the host that it is about to start.
-/// Counts the sessions, so it is called once for each.
-pub fn for_next_host() -> Option<(OsString, OsString)> {
+/// The point at which the host of the driver's next session is to die, for the driver to tell it. Counts the sessions, so it
+/// is called once for each.
+pub fn for_next_session() -> Option<String> {
     let session = SESSIONS.fetch_add(1, Ordering::Relaxed) + 1;
     let wanted = std::env::var(HOST_VARIABLE).ok()?;
-    let (ordinal, _) = wanted.split_once(':')?;
-    (ordinal.parse() == Ok(session)).then(|| (HOST_VARIABLE.into(), wanted.into()))
+    let (ordinal, point) = wanted.split_once(':')?;
+    (ordinal.parse() == Ok(session)).then(|| point.to_owned())
+}
+
+/// In a host: the point at which it is to die in the session that it begins.
+pub fn arm_host(point: Option<String>) {
+    *HOST_POINT.lock().unwrap_or_else(PoisonError::into_inner) = point;
 }
 
 /// Marks a point of a host.
 pub fn reach_in_host(name: &str) {
-    static POINT: OnceLock<Option<String>> = OnceLock::new();
-    let point = POINT.get_or_init(|| Some(std::env::var(HOST_VARIABLE).ok()?.split_once(':')?.1.to_owned()));
-    if point.as_deref() == Some(name) {
+    if HOST_POINT.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(name) {
         end_ourselves();
     }
 }

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use proctor_domain::session::SessionReport;
-use proctor_process::{Child, ProcessIdentity, Signal, family};
+use proctor_process::{ProcessIdentity, Signal, family};
 use rustix::event::{PollFd, PollFlags};
 
 use super::HostError;
-use super::control::{Line, Request, send_request};
+use super::control::{Heard, Line, Request};
 use super::driver::{TakeOver, take_over};
 use super::files::{SessionFolder, read_report};
+use super::kennel::{self, LeashedHost};
 
 /// What ended a wait.
 #[derive(Debug)]
@@ -50,34 +51,61 @@ pub struct Progress<'a> {
 pub struct Attached {
     folder: SessionFolder,
     lock: PathBuf,
-    /// The connection; `None` when the host is alive and can't be reached by it.
-    line: Option<Line>,
     host: Host,
     followed: Option<[Followed; 2]>,
 }
 
-/// How the host's end is noticed.
+/// The host at the other end.
 #[derive(Debug)]
 enum Host {
-    /// This process started it.
-    Child { child: Child, identity: Option<ProcessIdentity> },
-    /// Another driver did.
-    Stranger { pidfd: OwnedFd, identity: ProcessIdentity },
+    /// This process started it, and handed it the session at the moment `since`.
+    Leashed { host: LeashedHost, since: u64, has_hung_up: bool },
+    /// Another driver did. `line` is `None` when the host can't be reached by its socket.
+    Stranger { pidfd: OwnedFd, identity: ProcessIdentity, line: Option<Line> },
+    /// The session is over, and the host waits for the next one.
+    Over,
 }
 
 impl Host {
     fn identity(&self) -> Option<&ProcessIdentity> {
         match self {
-            Self::Child { identity, .. } => identity.as_ref(),
+            Self::Leashed { host, .. } => host.identity(),
             Self::Stranger { identity, .. } => Some(identity),
+            Self::Over => None,
         }
     }
 
-    fn as_fd(&self) -> BorrowedFd<'_> {
+    /// Readable when the host has died.
+    fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::Child { child, .. } => child.as_fd(),
-            Self::Stranger { pidfd, .. } => pidfd.as_fd(),
+            Self::Leashed { host, .. } => Some(host.child().as_fd()),
+            Self::Stranger { pidfd, .. } => Some(pidfd.as_fd()),
+            Self::Over => None,
         }
+    }
+
+    fn line(&self) -> Option<&Line> {
+        match self {
+            Self::Leashed { host, has_hung_up: false, .. } => Some(host.line()),
+            Self::Stranger { line, .. } => line.as_ref(),
+            Self::Leashed { has_hung_up: true, .. } | Self::Over => None,
+        }
+    }
+
+    fn hear(&mut self) -> Heard {
+        let heard = match self {
+            Self::Leashed { host, has_hung_up: false, .. } => host.line_mut().hear(),
+            Self::Stranger { line: Some(line), .. } => line.hear(),
+            Self::Leashed { .. } | Self::Stranger { .. } | Self::Over => Heard::default(),
+        };
+        if heard.closed {
+            match self {
+                Self::Leashed { has_hung_up, .. } => *has_hung_up = true,
+                Self::Stranger { line, .. } => *line = None,
+                Self::Over => {}
+            }
+        }
+        heard
     }
 }
 
@@ -94,18 +122,17 @@ struct Ready {
 }
 
 impl Attached {
-    pub(super) fn to_child(folder: SessionFolder, lock: &Path, line: Line, child: Child) -> Self {
-        let identity = child.identity();
-        Self { folder, lock: lock.to_owned(), line: Some(line), host: Host::Child { child, identity }, followed: None }
+    pub(super) fn to_leashed(folder: SessionFolder, lock: &Path, host: LeashedHost, since: u64) -> Self {
+        Self { folder, lock: lock.to_owned(), host: Host::Leashed { host, since, has_hung_up: false }, followed: None }
     }
 
     /// `None` when the host has ended meanwhile.
     pub(super) fn to_stranger(folder: SessionFolder, lock: &Path, identity: ProcessIdentity, line: Option<Line>) -> Option<Self> {
         let pidfd = identity.pidfd().ok().flatten()?;
-        Some(Self { folder, lock: lock.to_owned(), line, host: Host::Stranger { pidfd, identity }, followed: None })
+        Some(Self { folder, lock: lock.to_owned(), host: Host::Stranger { pidfd, identity, line }, followed: None })
     }
 
-    /// The host; `None` when it was gone before it could be looked at.
+    /// The host; `None` when it was gone before it could be looked at, or the session is over.
     pub fn host(&self) -> Option<&ProcessIdentity> {
         self.host.identity()
     }
@@ -117,16 +144,16 @@ impl Attached {
         if self.followed.is_none() {
             let follow = |path, stream| Followed { path, file: None, stream };
             self.followed = Some([follow(self.folder.stdout(), Stream::Out), follow(self.folder.stderr(), Stream::Err)]);
-            if let Some(line) = &self.line {
-                send_request(line.stream(), Request::Follow);
+            if let Some(line) = self.host.line() {
+                line.ask(Request::Follow);
             }
         }
     }
 
     /// Asks the host to end the session; it does so within ten seconds.
     pub fn interrupt(&mut self) {
-        match (&self.line, self.host.identity()) {
-            (Some(line), _) => send_request(line.stream(), Request::Interrupt),
+        match (self.host.line(), self.host.identity()) {
+            (Some(line), _) => line.ask(Request::Interrupt),
             (None, Some(identity)) => {
                 // Its socket is gone, as after `rm -rf` in the state folder. It takes the signal the same way.
                 let _ = identity.signal(Signal::Terminate);
@@ -143,13 +170,19 @@ impl Attached {
     pub fn wait(&mut self, wake: BorrowedFd<'_>, on_output: &mut dyn FnMut(Progress<'_>)) -> Result<Waited, HostError> {
         loop {
             let ready = self.poll(wake);
-            if ready.line && self.read_line(on_output) {
-                self.line = None;
-                // It closes the connection when the report is written, and this is the fast way: what is left of it
-                // is reaped later. A host that dies closes it as well, and then the end of the process decides.
-                if let Some(report) = read_report(&self.folder)? {
+            if ready.line {
+                let heard = self.host.hear();
+                if heard.grown {
                     self.read_output(on_output);
-                    return Ok(Waited::Ended(report));
+                }
+                if heard.done || heard.closed {
+                    // This is the fast way. A host that died has closed the connection as well, and then its end
+                    // decides.
+                    if let Some(report) = read_report(&self.folder)? {
+                        self.read_output(on_output);
+                        self.let_host_wait(heard);
+                        return Ok(Waited::Ended(report));
+                    }
                 }
             }
             if ready.dead {
@@ -162,23 +195,24 @@ impl Attached {
         }
     }
 
-    fn poll(&self, wake: BorrowedFd<'_>) -> Ready {
-        let mut polled = vec![PollFd::from_borrowed_fd(wake, PollFlags::IN), PollFd::from_borrowed_fd(self.host.as_fd(), PollFlags::IN)];
-        polled.extend(self.line.as_ref().map(|line| PollFd::new(line, PollFlags::IN)));
-        let is_ready = |polled: &[PollFd<'_>], index: usize| polled.get(index).is_some_and(|entry| !entry.revents().is_empty());
-        // It fails when a signal arrives, which wakes the caller by its own descriptor.
-        let _ = rustix::event::poll(&mut polled, None);
-        Ready { woken: is_ready(&polled, 0), dead: is_ready(&polled, 1), line: is_ready(&polled, 2) }
+    /// A host that says that it is done may be handed the next session; one that has closed the connection is going.
+    fn let_host_wait(&mut self, heard: Heard) {
+        if let Host::Leashed { host, .. } = std::mem::replace(&mut self.host, Host::Over)
+            && heard.done
+            && !heard.closed
+        {
+            kennel::keep(host);
+        }
     }
 
-    /// Reads what the host says; true when it has closed the connection.
-    fn read_line(&mut self, on_output: &mut dyn FnMut(Progress<'_>)) -> bool {
-        let mut grown = false;
-        let closed = self.line.as_mut().is_none_or(|line| line.is_closed_by_host(&mut || grown = true));
-        if grown {
-            self.read_output(on_output);
-        }
-        closed
+    fn poll(&self, wake: BorrowedFd<'_>) -> Ready {
+        let watched = [Some(wake), self.host.pidfd(), self.host.line().map(AsFd::as_fd)];
+        let mut polled: Vec<PollFd<'_>> = watched.iter().flatten().map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN)).collect();
+        // It fails when a signal arrives, which wakes the caller by its own descriptor.
+        let _ = rustix::event::poll(&mut polled, None);
+        let mut ready = polled.iter().map(|entry| !entry.revents().is_empty());
+        let [woken, dead, line] = watched.map(|source| source.is_some() && ready.next() == Some(true));
+        Ready { woken, line, dead }
     }
 
     fn read_output(&mut self, on_output: &mut dyn FnMut(Progress<'_>)) {
@@ -190,15 +224,15 @@ impl Attached {
     /// The host's process has ended; what has it left?
     fn conclude(&mut self) -> Result<Waited, HostError> {
         let begun = Instant::now();
-        let started_by_us = match &self.host {
-            Host::Child { identity, .. } => identity.clone(),
-            Host::Stranger { .. } => None,
+        let handed_over_since = match &self.host {
+            Host::Leashed { since, .. } => Some(*since),
+            Host::Stranger { .. } | Host::Over => None,
         };
         loop {
             if let Some(report) = read_report(&self.folder)? {
                 return Ok(Waited::Ended(report));
             }
-            match take_over(&self.folder, &self.lock, started_by_us.clone())? {
+            match take_over(&self.folder, &self.lock, handed_over_since)? {
                 TakeOver::Reported(report) => return Ok(Waited::Ended(report)),
                 TakeOver::Done(_) => return self.explain_loss(),
                 // A child of the host that was just being started has its lock until its exec; or somebody else

@@ -1,26 +1,26 @@
-//! The driver's side: starting a host, finding one again, and taking over from a dead one.
+//! The driver's side: starting sessions, finding one again, and taking over from a dead host.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use proctor_domain::session::SessionReport;
 use proctor_process::durable::{self, Durability};
 use proctor_process::family::{self, EndedProcesses};
+use proctor_process::identity::ticks_now;
 use proctor_process::lock::{self, Attempt};
-use proctor_process::{ProcessIdentity, Program, Sink, Stdin, descriptors, killpoint};
+use proctor_process::{ProcessIdentity, Program, Sink, Stdin, killpoint};
 
+use super::assignment::{Assignment, StoredSpec};
 use super::attached::Attached;
 use super::control::Line;
-use super::files::{CONTROL_SOCKET, SessionFolder, StoredHost, StoredSpec, files_error, read_json, read_report, write_json, write_plainly};
-use super::orphans::{MARKER, Remains, adopt_orphans, marked};
+use super::files::{SessionFolder, StoredHost, read_json, read_report, write_json, write_plainly};
+use super::kennel::{self, LeashedHost};
+use super::orphans::{HOST_MARKER, MARKER, Remains, adopt_orphans, is_host_of};
 use super::{HostError, SessionSpec};
 
-/// How long a host may take between its lock and its socket or its report, on a machine that is very busy.
+/// How long a host may take to come to its lock or to its end, on a machine that is very busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long is waited between two looks at what gives no sign of its own.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -39,7 +39,7 @@ pub enum Found {
     NeverStarted,
 }
 
-/// Starts a session's host, detached, with `program host <folder>`.
+/// Starts a session in a host: one that this process has at hand, or a new one, detached, by `program host <folder>`.
 ///
 /// # Errors
 /// Nothing runs when this fails, and the session counts as never started, unless it was started before.
@@ -57,26 +57,59 @@ pub fn start(spec: &SessionSpec, program: &Path) -> Result<Attached, HostError> 
         write_plainly(&folder.shell(number), text.as_bytes())?;
     }
     write_plainly(&folder.output(), b"")?;
-    let (listener, line) = bind(&folder)?;
+    let (own, around) = markers(spec);
+    let at_hand = kennel::take(program, &around);
+    let stored = StoredSpec::of(spec, at_hand.as_ref().and_then(|host| host.identity()).map(ToString::to_string));
     // The last file, because its presence says that a host may be under way.
-    write_json(&folder.spec(), &StoredSpec::of(spec))?;
-    let host = Program::new(program)
-        .arg("host")
-        .arg(&spec.folder)
-        .env(with_marker(spec).into_iter().chain(killpoint::for_next_host()))
-        .own_session()
-        .stdin(Stdin::Descriptor(listener.into()))
-        .stdout(Sink::Null)
-        .stderr(Sink::Null)
-        .spawn();
-    match host {
-        Ok(child) => Ok(Attached::to_child(folder, &spec.lock, line, child)),
+    write_json(&folder.spec(), &stored)?;
+    let since = ticks_now();
+    let handed = match at_hand {
+        Some(host) => Ok(host),
+        None => spawn(spec, program, around),
+    };
+    let mut environment = spec.environment.clone();
+    environment.retain(|(name, _)| name != MARKER);
+    environment.push((MARKER.into(), own));
+    let assignment = Assignment::new(&spec.folder, stored, &environment, killpoint::for_next_session());
+    let handed = handed.and_then(|host| match host.line().assign(assignment) {
+        Ok(()) => Ok(host),
+        Err(source) => Err(HostError::HandOver { session: folder.session(), source }),
+    });
+    match handed {
+        Ok(host) => Ok(Attached::to_leashed(folder, &spec.lock, host, since)),
         Err(error) => {
-            // If even this fails, the session will be found lost instead of never started, which is the safe side.
+            // A host that got half of it does nothing. If even this fails, the session will be found lost instead of never
+            // started, which is the safe side.
             let _ = std::fs::remove_file(folder.spec());
-            Err(HostError::Start(error))
+            Err(error)
         }
     }
+}
+
+/// Starts a host. `around` names the sessions that this process itself is in.
+fn spawn(spec: &SessionSpec, program: &Path, around: OsString) -> Result<LeashedHost, HostError> {
+    let no_pair = |source| HostError::HandOver { session: spec.session.to_string(), source };
+    let (ours, theirs) = UnixStream::pair().map_err(no_pair)?;
+    let line = Line::leash(ours.into()).map_err(no_pair)?;
+    // The variables are those of the first session, so that `ps` shows whose host it is. But its marker names no session
+    // of ours: the host outlives the first one and is no orphan of it.
+    let mut marker = around.clone();
+    if !marker.is_empty() {
+        marker.push(":");
+    }
+    marker.push("host");
+    let child = Program::new(program)
+        .arg("host")
+        .arg(&spec.folder)
+        .env(spec.environment.iter().cloned())
+        .env([(MARKER, marker), (HOST_MARKER, spec.session.as_str().into())])
+        .own_session()
+        .stdin(Stdin::Descriptor(theirs.into()))
+        .stdout(Sink::Null)
+        .stderr(Sink::Null)
+        .spawn()
+        .map_err(HostError::Start)?;
+    Ok(LeashedHost::new(program, around, line, child))
 }
 
 /// Looks where a session stands and, when its host is dead, takes over from it: only the driver of the session's run
@@ -115,12 +148,19 @@ pub fn find(folder: &Path, lock: &Path) -> Result<Found, HostError> {
     }
 }
 
-/// Whether a host was started and has not come to its lock yet, as when its driver died that very moment.
+/// Whether a host was given the session and has not come to its lock yet, as when its driver died that very moment.
 ///
-/// No shell runs before `host.json` is written, so without that file whoever carries the marker is the host. The
-/// fence would make it harmless too, but at the price of an attempt.
+/// The fence would make it harmless too, but at the price of an attempt. A host that was idle and never got the session
+/// goes by itself, since its driver is gone.
 fn is_on_its_way(folder: &SessionFolder) -> bool {
-    !folder.host().exists() && !folder.is_fenced() && !marked(&folder.session()).is_empty()
+    if folder.host().exists() || folder.is_fenced() {
+        return false;
+    }
+    let handed_to = read_json::<StoredSpec>(&folder.spec()).ok().flatten().and_then(|spec| spec.host);
+    match handed_to.and_then(|host| host.parse::<ProcessIdentity>().ok()) {
+        Some(host) => host.is_alive(),
+        None => is_host_of(&folder.session()),
+    }
 }
 
 /// Takes over from a host that is dead or never came: a late one will find the fence and do nothing, and processes of the
@@ -152,8 +192,8 @@ pub(super) enum TakeOver {
 
 /// Fences a session whose host is dead, under its lock, and ends what is left of it.
 ///
-/// `host` is the dead host where this process had started it.
-pub(super) fn take_over(folder: &SessionFolder, lock: &Path, host: Option<ProcessIdentity>) -> Result<TakeOver, HostError> {
+/// `handed_over_since` is when the session began, where this process had started its host.
+pub(super) fn take_over(folder: &SessionFolder, lock: &Path, handed_over_since: Option<u64>) -> Result<TakeOver, HostError> {
     // The file keeps the host's last sign of life, by which a resume tells the session's changes from later ones. It
     // may be refused and asked for again, so looking must not count as life.
     let held = match lock::try_take_over(lock)? {
@@ -168,35 +208,19 @@ pub(super) fn take_over(folder: &SessionFolder, lock: &Path, host: Option<Proces
     durable::write(&folder.fence(), b"{\"version\":1}\n", Durability::Renamed)?;
     // A spec that can't be read must not keep orphans alive.
     let linger = read_json::<StoredSpec>(&folder.spec()).ok().flatten().map(|spec| spec.linger).unwrap_or_default();
-    let ended = Remains { session: folder.session(), host, linger }.end();
+    let ended = Remains { session: folder.session(), handed_over_since, linger }.end();
     drop(held);
     Ok(TakeOver::Done(ended))
 }
 
-/// Binds the control socket and connects to it at once, so that the host finds the driver waiting.
-fn bind(folder: &SessionFolder) -> Result<(UnixListener, Line), HostError> {
-    let failed = |source| files_error(&folder.path().join(CONTROL_SOCKET), source);
-    let open = File::open(folder.path()).map_err(failed)?;
-    let address = descriptors::short_path(open.as_fd(), Path::new(CONTROL_SOCKET));
-    // Left by an attempt to start that came to nothing.
-    match std::fs::remove_file(&address) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(failed(source)),
-        Ok(()) | Err(_) => {}
-    }
-    let listener = UnixListener::bind(&address).map_err(failed)?;
-    let line = UnixStream::connect(&address).and_then(Line::new).map_err(failed)?;
-    Ok((listener, line))
-}
-
-fn connect(folder: &SessionFolder) -> Option<Line> {
-    let open = File::open(folder.path()).ok()?;
-    let address = descriptors::short_path(open.as_fd(), Path::new(CONTROL_SOCKET));
-    UnixStream::connect(&address).and_then(Line::new).ok()
-}
-
 /// Attaches to a living host; `None` while it has not said who it is.
 fn attach(folder: &SessionFolder, lock: &Path, holder: &str) -> Result<Option<Attached>, HostError> {
-    let stored = read_json::<StoredHost>(&folder.host())?.and_then(|host| host.identity());
+    let stored = match read_json::<StoredHost>(&folder.host()) {
+        Ok(stored) => stored.and_then(|host| host.identity()),
+        // It is being written.
+        Err(HostError::Damaged { .. }) => None,
+        Err(error) => return Err(error),
+    };
     let Some(identity) = stored.or_else(|| holder.parse().ok()) else {
         return Ok(None);
     };
@@ -204,23 +228,22 @@ fn attach(folder: &SessionFolder, lock: &Path, holder: &str) -> Result<Option<At
     if !identity.is_alive() {
         return Ok(None);
     }
-    Ok(Attached::to_stranger(folder.clone(), lock, identity, connect(folder)))
+    Ok(Attached::to_stranger(folder.clone(), lock, identity, Line::connect(folder).ok()))
 }
 
-/// The environment with the session's id as the last part of its marker.
-fn with_marker(spec: &SessionSpec) -> Vec<(OsString, OsString)> {
-    let mut environment = spec.environment.clone();
+/// The marker of the session, whose last part is its own id, and the part before that: the sessions around it.
+fn markers(spec: &SessionSpec) -> (OsString, OsString) {
     let own = spec.session.as_str();
-    let marker = environment.iter_mut().rev().find(|(name, _)| name == MARKER);
-    match marker {
-        Some((_, value)) => {
-            let names_us = value.as_encoded_bytes().rsplit(|&byte| byte == b':').next() == Some(own.as_bytes());
-            if !names_us {
-                value.push(":");
-                value.push(own);
-            }
-        }
-        None => environment.push((MARKER.into(), own.into())),
+    let given = spec.environment.iter().rev().find(|(name, _)| name == MARKER).map(|(_, value)| value.clone()).unwrap_or_default();
+    let around = match given.as_encoded_bytes().strip_suffix(own.as_bytes()) {
+        Some([]) => OsString::new(),
+        Some([before @ .., b':']) => std::os::unix::ffi::OsStringExt::from_vec(before.to_vec()),
+        Some(_) | None => given,
+    };
+    let mut marker = around.clone();
+    if !marker.is_empty() {
+        marker.push(":");
     }
-    environment
+    marker.push(own);
+    (marker, around)
 }

@@ -5,22 +5,20 @@
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
+use proctor_domain::Timestamp;
 use proctor_domain::session::SessionReport;
-use proctor_domain::{RepoPath, SessionId, Timestamp};
 use proctor_process::ProcessIdentity;
 use proctor_process::durable::{self, Durability, DurableError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{HostError, SessionSpec};
+use super::HostError;
 
-const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 1;
 
 /// The folder of one session.
 #[derive(Debug, Clone)]
@@ -99,57 +97,10 @@ pub(super) fn files_error(path: &Path, source: io::Error) -> HostError {
     HostError::Files { path: path.to_owned(), source }
 }
 
-/// Writes a file that nobody reads before its writer says so.
+/// Writes a file that nobody relies on before its writer says so. One that was cut short is replaced or passed over.
 pub(super) fn write_plainly(path: &Path, bytes: &[u8]) -> Result<(), HostError> {
     let write = || File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes);
     write().map_err(|source| files_error(path, source))
-}
-
-/// What the host needs to know and may lie on a disk: everything but the environment.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct StoredSpec {
-    version: u64,
-    pub(super) session: SessionId,
-    pub(super) shells: usize,
-    directory: RepoPath,
-    lock: RepoPath,
-    wall_limit_ms: u64,
-    pub(super) linger: Vec<String>,
-}
-
-impl StoredSpec {
-    pub(super) fn of(spec: &SessionSpec) -> Self {
-        Self {
-            version: VERSION,
-            session: spec.session.clone(),
-            shells: spec.shells.len(),
-            directory: to_stored(&spec.directory),
-            lock: to_stored(&spec.lock),
-            wall_limit_ms: u64::try_from(spec.wall_limit.as_millis()).unwrap_or(u64::MAX),
-            linger: spec.linger.clone(),
-        }
-    }
-
-    pub(super) fn directory(&self) -> PathBuf {
-        from_stored(&self.directory)
-    }
-
-    pub(super) fn lock(&self) -> PathBuf {
-        from_stored(&self.lock)
-    }
-
-    pub(super) fn wall_limit(&self) -> Duration {
-        Duration::from_millis(self.wall_limit_ms)
-    }
-}
-
-/// Paths are bytes; the one function that writes such as text belongs to [`RepoPath`].
-fn to_stored(path: &Path) -> RepoPath {
-    RepoPath::new(path.as_os_str().as_bytes())
-}
-
-fn from_stored(path: &RepoPath) -> PathBuf {
-    PathBuf::from(std::ffi::OsString::from_vec(path.as_bytes().to_vec()))
 }
 
 /// Who the host is.
@@ -175,8 +126,7 @@ impl StoredHost {
 }
 
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), HostError> {
-    let bytes = serde_json::to_vec(value).map_err(|error| damaged(path, &error))?;
-    Ok(durable::write(path, &bytes, Durability::Renamed)?)
+    write_plainly(path, &serde_json::to_vec(value).map_err(|error| damaged(path, &error))?)
 }
 
 /// The report as it is stored: a version beside the fields of [`SessionReport`].
@@ -263,27 +213,5 @@ mod tests {
         assert!(matches!(newer, HostError::Newer { version: 2, .. }), "{newer:?}");
         assert!(newer.to_string().contains("was written by a newer Proctor (version 2)"));
         assert!(matches!(damaged, HostError::Damaged { .. }), "{damaged:?}");
-    }
-
-    #[test]
-    fn a_spec_keeps_paths_that_are_no_text_and_no_environment() {
-        let odd = |text: &[u8]| PathBuf::from(std::ffi::OsString::from_vec(text.to_vec()));
-        let spec = SessionSpec {
-            session: SessionId::from_bits(7),
-            folder: PathBuf::from("/x"),
-            shells: vec!["true".to_owned(), "false".to_owned()],
-            directory: odd(b"/a\xff\nb"),
-            environment: vec![("TOKEN".into(), "secret".into())],
-            wall_limit: Duration::from_millis(1500),
-            linger: vec!["sccache".to_owned()],
-            lock: odd(b"/\"quoted\""),
-        };
-
-        let text = serde_json::to_string(&StoredSpec::of(&spec)).unwrap();
-        let stored: StoredSpec = serde_json::from_str(&text).unwrap();
-
-        assert_eq!((stored.directory(), stored.lock(), stored.shells), (spec.directory, spec.lock, 2));
-        assert_eq!(stored.wall_limit(), spec.wall_limit);
-        assert!(!text.contains("secret") && !text.contains("TOKEN"));
     }
 }

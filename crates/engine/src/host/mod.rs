@@ -1,10 +1,10 @@
 //! The session host, from both ends.
 //!
-//! The driver writes a session's folder, starts `proctor host <folder>` in a session of its own and waits for the end of a
-//! connection. The host runs the shells, keeps what they print, holds them to their limits, ends whatever they leave
-//! behind, writes `report.json` as its last act and exits. Either may be killed at any moment:
+//! The driver writes a session's folder, starts `proctor host` as a process of its own and hands it the session. The host
+//! runs the shells, keeps what they print, holds them to their limits, ends whatever they leave behind, writes
+//! `report.json`, says that it is done, and waits for the next session. Either may be killed at any moment:
 //!
-//! * Without its driver, a host finishes its session. The next driver [`find`]s it and attaches.
+//! * Without its driver, a host finishes its session and exits. The next driver [`find`]s it and attaches.
 //! * Without its host, a session is lost. The driver fences it, so that a host which was still on its way does
 //!   nothing, and ends its processes: those that were handed to it as orphans, and those that carry the marker.
 //!
@@ -12,11 +12,13 @@
 //!
 //! Agents come as another kind of child; what they share with shells is everything but [`supervise`].
 
+mod assignment;
 mod attached;
 mod control;
 mod driver;
 mod excerpt;
 mod files;
+mod kennel;
 mod orphans;
 mod outputs;
 mod serve;
@@ -79,6 +81,15 @@ pub enum HostError {
     /// The host could not be started.
     #[error("start the session's host")]
     Start(#[source] ProgramError),
+    /// The host did not take the session.
+    #[error("hand session {session} to its host")]
+    HandOver {
+        /// The session.
+        session: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
     /// A newer Proctor wrote it.
     #[error("read {}: it was written by a newer Proctor (version {version}); use that one", path.display())]
     Newer {

@@ -9,6 +9,8 @@ use proctor_process::family::{self, EndedProcesses, Ending};
 
 /// Names the sessions that a process belongs to, outermost first, separated by colons.
 pub(super) const MARKER: &str = "PROCTOR_SESSION";
+/// In the environment of a host: the first session that it was started for.
+pub(super) const HOST_MARKER: &str = "PROCTOR_HOST";
 /// Names the effect that an external command of the driver's own serves; git's background work has it too.
 const EFFECT: &str = "PROCTOR_EFFECT";
 
@@ -39,8 +41,8 @@ fn had_children() -> bool {
 pub(super) struct Remains {
     /// The session's id.
     pub(super) session: String,
-    /// The dead host, where this process had started it and so was handed its orphans.
-    pub(super) host: Option<ProcessIdentity>,
+    /// When the session began, where this process had started its dead host and so was handed the orphans.
+    pub(super) handed_over_since: Option<u64>,
     /// Names of programs that may stay.
     pub(super) linger: Vec<String>,
 }
@@ -54,7 +56,7 @@ impl Remains {
 
     fn find(&self) -> Vec<ProcessIdentity> {
         let mut found: BTreeSet<ProcessIdentity> = self.handed_over().into_iter().collect();
-        found.extend(marked(&self.session));
+        found.extend(family::marked_others(MARKER, |value| names(value, &self.session)));
         if !self.linger.is_empty() {
             self.spare_lingering(&mut found);
         }
@@ -64,13 +66,13 @@ impl Remains {
     /// The orphans that this process was handed when the host died, and their descendants.
     ///
     /// What else could be a child of ours that we did not start? The background work of a git of ours, which names
-    /// its effect; a job that was here before us, see [`had_children`]; and what is older than the host.
+    /// its effect; a job that was here before us, see [`had_children`]; and what is older than the session.
     fn handed_over(&self) -> Vec<ProcessIdentity> {
-        let Some(host) = self.host.as_ref().filter(|_| !had_children()) else {
+        let Some(since) = self.handed_over_since.filter(|_| !had_children()) else {
             return Vec::new();
         };
         let is_orphan = |child: &ProcessIdentity| {
-            !family::is_own_child(child.pid) && child.start_ticks >= host.start_ticks && family::variable_of(child, EFFECT).is_none()
+            !family::is_own_child(child.pid) && child.start_ticks >= since && family::variable_of(child, EFFECT).is_none()
         };
         let orphans = family::children(std::process::id()).into_iter().filter(is_orphan);
         orphans.flat_map(|orphan| family::descendants(orphan.pid).into_iter().chain([orphan])).collect()
@@ -89,9 +91,9 @@ impl Remains {
     }
 }
 
-/// All processes of this session and of sessions inside it, but for this process and those around it.
-pub(super) fn marked(session: &str) -> Vec<ProcessIdentity> {
-    family::marked_others(MARKER, |value| names(value, session))
+/// Whether a living host was started for this session first.
+pub(super) fn is_host_of(session: &str) -> bool {
+    !family::marked_others(HOST_MARKER, |value| value == session.as_bytes()).is_empty()
 }
 
 /// Whether a marker's value names this session, as the innermost or as one around it.

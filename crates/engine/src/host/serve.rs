@@ -1,46 +1,67 @@
 //! The host's side: `proctor host <folder>`.
+//!
+//! A host runs the sessions that its driver hands it, one after the other. That spares every session but the first the
+//! start of a process, which would be most of what a short shell costs. Each session has a lock, a folder and a report of
+//! its own, so nobody but the driver that holds the leash can tell the difference.
 
+use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use proctor_domain::session::{Lingering, SessionEnd, SessionReport, ShellEnd};
+use proctor_domain::session::{SessionEnd, SessionReport, ShellEnd};
 use proctor_process::durable::DurableError;
-use proctor_process::killpoint::reach_in_host;
+use proctor_process::killpoint::{self, reach_in_host};
 use proctor_process::lock::{self, Attempt, HeldLock};
 use proctor_process::{ProcessIdentity, Signal, Signals, descriptors, family};
+use rustix::event::{PollFd, PollFlags};
 
 use super::HostError;
-use super::control::Control;
-use super::files::{SessionFolder, StoredHost, StoredSpec, encode_report, read_json, write_json, write_plainly, write_report};
+use super::assignment::{Assignment, StoredSpec};
+use super::control::{Control, Line, Next};
+use super::files::{SessionFolder, StoredHost, encode_report, write_json, write_plainly, write_report};
 use super::outputs;
-use super::streams::{LIMITS, StreamLog};
-use super::supervise::Supervisor;
+use super::streams::{self, LIMITS, StreamLog};
+use super::supervise::{Held, Supervisor};
 
-/// The hidden command `proctor host <folder>`: runs the session whose spec lies in `folder`.
+/// The hidden command `proctor host <folder>`: runs the sessions that its driver hands it, the first of which has this
+/// folder.
 ///
-/// It must be called first thing, from the only thread, with the control socket at standard input: every further
-/// thing that the program does before costs each step of each run.
+/// It must be called first thing, from the only thread, with the leash at standard input: whatever else the program does
+/// before delays the first step of every run.
 pub fn run_host(folder: &Path) -> ExitCode {
-    reach_in_host("before-lock");
-    let folder = SessionFolder::new(folder);
-    tell_panics_to(folder.trouble());
-    match serve(&folder) {
+    tell_troubles_in(&SessionFolder::new(folder));
+    std::panic::set_hook(Box::new(|panic| tell_trouble(&format!("the session's host met a bug: {panic}"))));
+    match serve() {
         Ok(()) => ExitCode::SUCCESS,
+        Err(Trouble::Leash(error)) => {
+            let sentence = format!("`proctor host` is for proctor itself: there is no leash at its standard input ({error})\n");
+            let _ = std::io::stderr().write_all(sentence.as_bytes());
+            ExitCode::from(2)
+        }
         Err(trouble) => {
-            // Nobody reads a host's output. Whoever finds the session without a report reads this.
-            let _ = write_plainly(&folder.trouble(), format!("{trouble}\n").as_bytes());
+            tell_trouble(&trouble.to_string());
             ExitCode::FAILURE
         }
     }
 }
 
-/// A host that panics leaves no report, which says that it is lost; this says why.
-fn tell_panics_to(path: PathBuf) {
-    std::panic::set_hook(Box::new(move |panic| {
-        let _ = write_plainly(&path, format!("the session's host met a bug: {panic}\n").as_bytes());
-    }));
+/// Where the host's own troubles are told: beside the session that it is at. Nobody reads a host's output; whoever finds
+/// the session without a report reads this.
+static TROUBLE: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+fn tell_troubles_in(folder: &SessionFolder) {
+    *TROUBLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.trouble());
+}
+
+fn tell_trouble(sentence: &str) {
+    if let Some(path) = &*TROUBLE.lock().unwrap_or_else(PoisonError::into_inner) {
+        // When even this can't be written, the disk is full or gone, and the driver meets that itself.
+        let _ = write_plainly(path, format!("{sentence}\n").as_bytes());
+    }
 }
 
 /// Why a host could not do its job.
@@ -58,8 +79,8 @@ enum Trouble {
     Signals(#[from] proctor_process::SignalsError),
     #[error("the session's host failed to become the parent of orphans: {0}")]
     Subreaper(std::io::Error),
-    #[error("the session's host was started without a control socket; `proctor host` is not for people")]
-    Control(std::io::Error),
+    #[error("the host has no leash: {0}")]
+    Leash(std::io::Error),
     #[error("the session's host failed to write its report as JSON: {0}")]
     Encode(serde_json::Error),
 }
@@ -75,28 +96,95 @@ fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn serve(folder: &SessionFolder) -> Result<(), Trouble> {
-    let control = descriptors::take_stdin().and_then(Control::new).map_err(Trouble::Control)?;
+fn serve() -> Result<(), Trouble> {
+    let mut leash = descriptors::take_stdin().and_then(Line::leash).map_err(Trouble::Leash)?;
     let signals = Signals::listen(&[Signal::Terminate, Signal::Interrupt, Signal::Hangup, Signal::FileSize])?;
     family::become_subreaper().map_err(Trouble::Subreaper)?;
-    let Some(spec) = read_json::<StoredSpec>(&folder.spec())? else {
-        return Ok(());
-    };
-    let identity = ProcessIdentity::current()?;
-    let Some(lock) = take_lock(folder, &spec, &identity)? else {
-        return Ok(());
-    };
-    reach_in_host("after-lock");
-    write_json(&folder.host(), &StoredHost::new(&identity, lock.touched()))?;
-    let begun = Instant::now();
-    let streams = [StreamLog::create(folder.stdout(), LIMITS), StreamLog::create(folder.stderr(), LIMITS)];
-    let mut supervisor = Supervisor::new(&spec, folder, lock, control, signals, streams);
-    let (end, shells) = run_shells(&mut supervisor, spec.shells);
-    let report = conclude(supervisor, folder, Conclusion { end, shells, begun });
-    reach_in_host("before-report");
-    leave_report(folder, report)?;
-    reach_in_host("after-report");
+    let host = Host { identity: ProcessIdentity::current()?, signals };
+    while let Some(assignment) = host.next_assignment(&mut leash) {
+        match host.serve(&assignment, leash)? {
+            Some(kept) => leash = kept,
+            None => break,
+        }
+    }
     Ok(())
+}
+
+struct Host {
+    identity: ProcessIdentity,
+    signals: Signals,
+}
+
+impl Host {
+    /// Waits for the next session; `None` when there will be none.
+    ///
+    /// It waits without a limit and without waking up: it holds nothing, and it goes when its driver does.
+    fn next_assignment(&self, leash: &mut Line) -> Option<Assignment> {
+        loop {
+            match leash.take_assignment() {
+                Next::Session(assignment) => return Some(*assignment),
+                Next::End => return None,
+                Next::Nothing => {}
+            }
+            if self.signals.pending().iter().any(|signal| matches!(signal, Signal::Terminate | Signal::Interrupt)) {
+                return None;
+            }
+            let mut polled = [PollFd::new(leash, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+            // It fails when a signal arrives, which is looked at next.
+            let _ = rustix::event::poll(&mut polled, None);
+        }
+    }
+
+    /// Runs one session. Gives the leash back when the host is good for another one.
+    fn serve(&self, assignment: &Assignment, leash: Line) -> Result<Option<Line>, Trouble> {
+        killpoint::arm_host(assignment.killpoint.clone());
+        reach_in_host("before-lock");
+        let folder = SessionFolder::new(&assignment.folder());
+        tell_troubles_in(&folder);
+        let Some(lock) = take_lock(&folder, &assignment.spec, &self.identity)? else {
+            return Ok(None);
+        };
+        reach_in_host("after-lock");
+        let control = Control::open(&folder, leash);
+        write_json(&folder.host(), &StoredHost::new(&self.identity, lock.touched()))?;
+        let begun = Instant::now();
+        let streams = [StreamLog::create(folder.stdout(), LIMITS), StreamLog::create(folder.stderr(), LIMITS)];
+        let held = Held { lock, control, signals: &self.signals };
+        let mut supervisor = Supervisor::new(assignment, &folder, held, streams);
+        let (end, shells) = run_shells(&mut supervisor, assignment.spec.shells);
+        let left = supervisor.finish();
+        let [stdout, stderr] = left.streams.map(StreamLog::finish);
+        let (outputs, output_error) = match outputs::read(&folder.output()) {
+            Ok(outputs) => (outputs, None),
+            Err(reason) => (BTreeMap::new(), Some(reason)),
+        };
+        let mut notes = left.survivors;
+        let has_survivors = !notes.is_empty();
+        notes.extend([&stdout, &stderr].into_iter().filter_map(streams::Finished::note));
+        let report = SessionReport {
+            end,
+            shells,
+            stdout: stdout.excerpt,
+            stderr: stderr.excerpt,
+            outputs,
+            output_error,
+            ended_orphans: left.ended_orphans,
+            lingering: left.lingering,
+            log_note: None,
+            duration_ms: millis(begun),
+        };
+        reach_in_host("before-report");
+        leave_report(&folder, report, notes)?;
+        reach_in_host("after-report");
+        // Who hears that the session is over may look at its lock next.
+        drop(left.held.lock);
+        let leash = left.held.control.close();
+        if let Some(leash) = &leash {
+            leash.tell_done();
+        }
+        // What it could not end must not be found among the processes of another session.
+        Ok(leash.filter(|_| !left.signalled && !has_survivors))
+    }
 }
 
 /// Takes the session's lock; `None` when there is nothing to do here.
@@ -111,7 +199,7 @@ fn take_lock(folder: &SessionFolder, spec: &StoredSpec, identity: &ProcessIdenti
     }
 }
 
-fn run_shells(supervisor: &mut Supervisor, count: usize) -> (SessionEnd, Vec<ShellEnd>) {
+fn run_shells(supervisor: &mut Supervisor<'_>, count: usize) -> (SessionEnd, Vec<ShellEnd>) {
     let mut ended = Vec::new();
     for number in 1..=count {
         if let Some(end) = supervisor.due() {
@@ -132,53 +220,6 @@ fn run_shells(supervisor: &mut Supervisor, count: usize) -> (SessionEnd, Vec<She
     (SessionEnd::Completed, ended)
 }
 
-struct Conclusion {
-    end: SessionEnd,
-    shells: Vec<ShellEnd>,
-    begun: Instant,
-}
-
-fn conclude(supervisor: Supervisor, folder: &SessionFolder, conclusion: Conclusion) -> Report {
-    let left = supervisor.finish();
-    let [stdout, stderr] = left.streams.map(StreamLog::finish);
-    let (outputs, output_error) = match outputs::read(&folder.output()) {
-        Ok(outputs) => (outputs, None),
-        Err(reason) => (std::collections::BTreeMap::new(), Some(reason)),
-    };
-    let notes: Vec<String> = stdout.note.into_iter().chain(stderr.note).chain(left.notes).collect();
-    let report = SessionReport {
-        end: conclusion.end,
-        shells: conclusion.shells,
-        stdout: stdout.excerpt,
-        stderr: stderr.excerpt,
-        outputs,
-        output_error,
-        ended_orphans: left.ended_orphans,
-        lingering: left.lingering,
-        log_note: None,
-        duration_ms: millis(conclusion.begun),
-    };
-    Report { report, notes, lock: left.lock, control: left.control }
-}
-
-/// What a supervisor leaves when its last shell is over.
-pub(super) struct Left {
-    pub(super) streams: [StreamLog; 2],
-    pub(super) notes: Vec<String>,
-    pub(super) ended_orphans: u32,
-    pub(super) lingering: Vec<Lingering>,
-    pub(super) lock: HeldLock,
-    pub(super) control: Control,
-}
-
-/// A report with what is held until it is written: the lock, and the connections whose end tells the drivers.
-struct Report {
-    report: SessionReport,
-    notes: Vec<String>,
-    lock: HeldLock,
-    control: Control,
-}
-
 pub(super) fn millis(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
@@ -186,26 +227,23 @@ pub(super) fn millis(since: Instant) -> u64 {
 /// Bytes that a log gives up when there is no other space for the report.
 const ROOM: u64 = 1024 * 1024;
 
-/// Writes the report, the last thing that a host does.
+/// Writes the report, by which the session is over.
 ///
 /// The disk is often full *because* of what the session printed. The report says how the session ended and holds
 /// the excerpts, so the logs give way to it.
-fn leave_report(folder: &SessionFolder, report: Report) -> Result<(), Trouble> {
-    let Report { mut report, mut notes, lock, control } = report;
+fn leave_report(folder: &SessionFolder, mut report: SessionReport, mut notes: Vec<String>) -> Result<(), Trouble> {
     let mut encode = |notes: &[String]| {
         report.log_note = (!notes.is_empty()).then(|| notes.join("; "));
         encode_report(&report).map_err(Trouble::Encode)
     };
-    let written = match write_report(folder, &encode(&notes)?) {
+    match write_report(folder, &encode(&notes)?) {
         Err(DurableError::NoSpace { .. }) => {
             notes.extend([folder.stdout(), folder.stderr()].iter().filter_map(|path| shorten(path)));
-            write_report(folder, &encode(&notes)?)
+            write_report(folder, &encode(&notes)?)?;
         }
-        other => other,
-    };
-    drop(control);
-    drop(lock);
-    Ok(written?)
+        other => other?,
+    }
+    Ok(())
 }
 
 /// Cuts the end off a log; returns a sentence about it.

@@ -40,7 +40,13 @@ pub(super) struct StreamLog {
 pub(super) struct Finished {
     pub(super) excerpt: Excerpt,
     /// A sentence when the file does not hold the whole stream.
-    pub(super) note: Option<String>,
+    note: Option<String>,
+}
+
+impl Finished {
+    pub(super) fn note(&self) -> Option<String> {
+        self.note.clone()
+    }
 }
 
 impl StreamLog {

@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 
 use proctor_domain::session::{Lingering, SessionEnd, ShellEnd};
 use proctor_process::family::{self, Ending};
-use proctor_process::killpoint::{self, reach_in_host};
+use proctor_process::killpoint::reach_in_host;
 use proctor_process::lock::HeldLock;
 use proctor_process::{Child, Program, ProgramError, Signal, Signals};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use super::assignment::Assignment;
 use super::control::Control;
-use super::files::{SessionFolder, StoredSpec};
-use super::serve::{Left, millis};
+use super::files::SessionFolder;
+use super::serve::millis;
 use super::streams::StreamLog;
 
 /// Between asking processes to end and making them.
@@ -25,69 +26,86 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 /// What is read from a pipe at once: as much as one usually holds.
 const CHUNK: usize = 64 * 1024;
 
+/// What a host holds while it runs a session, and needs again after it.
+pub(super) struct Held<'a> {
+    pub(super) lock: HeldLock,
+    pub(super) control: Control,
+    pub(super) signals: &'a Signals,
+}
+
 /// Watches over the processes of one session.
 ///
 /// INVARIANT: this process has one thread and is a subreaper. All its descendants are therefore found below it, and
-/// all of its children that are not the shell are orphans of the session.
-pub(super) struct Supervisor {
+/// all of its children that are not the shell are orphans of a session.
+pub(super) struct Supervisor<'a> {
     folder: SessionFolder,
     directory: PathBuf,
     environment: Vec<(OsString, OsString)>,
     linger: Vec<String>,
     deadline: Instant,
-    lock: HeldLock,
+    held: Held<'a>,
     beaten: Instant,
-    control: Control,
-    signals: Signals,
     streams: [StreamLog; 2],
     pipes: [Option<OwnedFd>; 2],
     buffer: Vec<u8>,
     /// Why the session is to end before its time, once it is.
     due: Option<SessionEnd>,
+    signalled: bool,
     ended_orphans: u32,
-    notes: Vec<String>,
+    survivors: Vec<String>,
 }
 
-impl Supervisor {
-    pub(super) fn new(
-        spec: &StoredSpec,
-        folder: &SessionFolder,
-        lock: HeldLock,
-        control: Control,
-        signals: Signals,
-        streams: [StreamLog; 2],
-    ) -> Self {
+/// What became of one shell.
+pub(super) struct ShellRun {
+    /// How it ended; `None` when it could not be ended.
+    pub(super) shell: Option<ShellEnd>,
+    /// Why it was made to end.
+    pub(super) cut_short: Option<SessionEnd>,
+}
+
+/// What a session leaves when its last shell is over.
+pub(super) struct Left<'a> {
+    pub(super) streams: [StreamLog; 2],
+    pub(super) held: Held<'a>,
+    pub(super) ended_orphans: u32,
+    pub(super) lingering: Vec<Lingering>,
+    /// One sentence for each process that could not be ended.
+    pub(super) survivors: Vec<String>,
+    /// Whether the host was asked to end by a signal.
+    pub(super) signalled: bool,
+}
+
+impl<'a> Supervisor<'a> {
+    pub(super) fn new(assignment: &Assignment, folder: &SessionFolder, held: Held<'a>, streams: [StreamLog; 2]) -> Self {
         let now = Instant::now();
-        // The environment came with this process and goes on to the shells: it holds secrets, so it is in no file.
-        let own = killpoint::HOST_VARIABLE;
-        let environment = std::env::vars_os()
-            .filter(|(name, _)| name != own)
-            .chain([("PROCTOR_OUTPUT".into(), folder.output().into_os_string())])
-            .collect();
+        let output = ("PROCTOR_OUTPUT".into(), folder.output().into_os_string());
         Self {
             folder: folder.clone(),
-            directory: spec.directory(),
-            environment,
-            linger: spec.linger.clone(),
+            directory: assignment.spec.directory(),
+            environment: assignment.environment().chain([output]).collect(),
+            linger: assignment.spec.linger.clone(),
             // A limit beyond what the clock can hold is none.
-            deadline: now.checked_add(spec.wall_limit()).unwrap_or(now + Duration::from_secs(u64::from(u32::MAX))),
-            lock,
+            deadline: now.checked_add(assignment.spec.wall_limit()).unwrap_or(now + Duration::from_secs(u64::from(u32::MAX))),
+            held,
             beaten: now,
-            control,
-            signals,
             streams,
             pipes: [None, None],
             buffer: vec![0; CHUNK],
             due: None,
+            signalled: false,
             ended_orphans: 0,
-            notes: Vec::new(),
+            survivors: Vec::new(),
         }
     }
 
     /// Why the session must end now, if so.
     pub(super) fn due(&mut self) -> Option<SessionEnd> {
-        if self.due.is_none() && Instant::now() >= self.deadline {
-            self.due = Some(SessionEnd::Timeout);
+        if self.due.is_none() {
+            if self.signalled || self.held.control.is_interrupted() {
+                self.due = Some(SessionEnd::Interrupted);
+            } else if Instant::now() >= self.deadline {
+                self.due = Some(SessionEnd::Timeout);
+            }
         }
         self.due.clone()
     }
@@ -168,7 +186,7 @@ impl Supervisor {
         let mut find = || family::descendants_if(own, &mut |identity| family::program_among(identity, &linger).is_none());
         let ended = family::end(&mut find, Ending { grace: GRACE, first, wait: &mut |pidfds, limit| self.turn(pidfds, limit) });
         for survivor in ended.survivors {
-            self.notes.push(format!("process {} of the session could not be ended", survivor.pid));
+            self.survivors.push(format!("process {} of the session could not be ended", survivor.pid));
         }
         u32::try_from(ended.ended.len()).unwrap_or(u32::MAX)
     }
@@ -178,30 +196,28 @@ impl Supervisor {
     fn turn(&mut self, watched: &[BorrowedFd<'_>], limit: Duration) {
         let now = Instant::now();
         let mut wake = (self.beaten + HEARTBEAT).min(now + limit.min(HEARTBEAT));
-        if let Some(next) = self.control.tell_followers(now) {
+        if let Some(next) = self.held.control.tell_followers(now) {
             wake = wake.min(next);
         }
         self.poll(watched, wake.saturating_duration_since(now));
         for index in 0..self.pipes.len() {
             self.read(index);
         }
-        if self.control.take_requests() {
-            self.interrupt();
-        }
+        self.held.control.take_requests();
         // The hangup of a terminal is nothing to a host; it only must not end it.
-        if self.signals.pending().iter().any(|signal| matches!(signal, Signal::Terminate | Signal::Interrupt)) {
-            self.interrupt();
+        if self.held.signals.pending().iter().any(|signal| matches!(signal, Signal::Terminate | Signal::Interrupt)) {
+            self.signalled = true;
         }
         if self.beaten.elapsed() >= HEARTBEAT {
             self.beaten = Instant::now();
             // A lock file that can't be touched (a disk gone read-only) makes a resume look further back.
-            let _ = self.lock.touch();
+            let _ = self.held.lock.touch();
             family::reap_orphans();
         }
     }
 
     fn poll(&self, watched: &[BorrowedFd<'_>], limit: Duration) {
-        let sources = watched.iter().copied().chain([self.signals.fd()]).chain(self.control.sources());
+        let sources = watched.iter().copied().chain([self.held.signals.fd()]).chain(self.held.control.sources());
         let sources = sources.chain(self.pipes.iter().flatten().map(AsFd::as_fd));
         let mut polled: Vec<PollFd<'_>> = sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN)).collect();
         let limit = Timespec { tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX), tv_nsec: i64::from(limit.subsec_nanos()) };
@@ -219,7 +235,7 @@ impl Supervisor {
             }
             Ok(read) => {
                 self.streams[index].push(&self.buffer[..read]);
-                self.control.note_growth();
+                self.held.control.note_growth();
                 read
             }
             Err(Errno::AGAIN | Errno::INTR) => 0,
@@ -246,12 +262,8 @@ impl Supervisor {
         }
     }
 
-    fn interrupt(&mut self) {
-        self.due.get_or_insert(SessionEnd::Interrupted);
-    }
-
     /// Looks what lingers, and gives back everything that the report needs.
-    pub(super) fn finish(self) -> Left {
+    pub(super) fn finish(self) -> Left<'a> {
         let mut lingering = Vec::new();
         if !self.linger.is_empty() && family::has_children() {
             family::descendants_if(std::process::id(), &mut |identity| {
@@ -262,19 +274,11 @@ impl Supervisor {
         }
         Left {
             streams: self.streams,
-            notes: self.notes,
+            held: self.held,
             ended_orphans: self.ended_orphans,
             lingering,
-            lock: self.lock,
-            control: self.control,
+            survivors: self.survivors,
+            signalled: self.signalled,
         }
     }
-}
-
-/// What became of one shell.
-pub(super) struct ShellRun {
-    /// How it ended; `None` when it could not be ended.
-    pub(super) shell: Option<ShellEnd>,
-    /// Why it was made to end.
-    pub(super) cut_short: Option<SessionEnd>,
 }

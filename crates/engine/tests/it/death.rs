@@ -1,26 +1,28 @@
 //! Drivers and hosts that die, at every point.
 
 use std::fs::File;
-use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 
 use proctor_domain::session::SessionEnd;
 use proctor_engine::{Found, HostError, Waited, fence, start};
 use proctor_process::lock::{Attempt, try_acquire};
-use proctor_process::{Child, ProcessIdentity, Program, Signal, Stdin};
+use proctor_process::{ProcessIdentity, Signal, Stdin};
 
 use crate::scene;
 use crate::world::{World, assert_printed, bash, ended, host_program, is_gone, live, until, wait, world};
 
-/// A host that nobody's driver waits for, on a session that was prepared before.
-fn late_host(world: &World) -> Child {
-    let socket = UnixListener::bind(world.path().join(format!("late-{}", std::process::id()))).unwrap();
-    Program::new(host_program())
-        .arg("host")
-        .arg(&world.spec.folder)
-        .env(world.spec.environment.clone())
-        .stdin(Stdin::Descriptor(socket.into()))
-        .spawn()
-        .unwrap()
+/// A host program that takes its time: it begins when there is a file `late` in the world.
+fn late_host(world: &World) -> PathBuf {
+    let path = world.path().join("late-host");
+    let late = world.path().join("late");
+    let script =
+        format!("#!/bin/bash\nuntil [ -e '{}' ]; do sleep 0.01; done\nexec '{}' \"$@\"\n", late.display(), host_program().display());
+    bash("cat > late-host; chmod +x late-host").dir(world.path()).stdin(Stdin::Bytes(script.into_bytes())).run(None).unwrap();
+    path
+}
+
+fn let_it_begin(world: &World) {
+    File::create(world.path().join("late")).unwrap();
 }
 
 #[test]
@@ -33,17 +35,51 @@ fn a_session_without_a_folder_was_never_started() {
 #[test]
 fn a_host_that_comes_after_the_fence_does_nothing() {
     let world = world(&["touch ran"]);
-    // A program that is no host: as if the host had died before anything else.
-    let mut attached = start(&world.spec, "/bin/true".as_ref()).unwrap();
-    let waited = wait(&mut attached);
-    assert!(matches!(waited, Waited::Lost), "{waited:?}");
+    let attached = start(&world.spec, &late_host(&world)).unwrap();
+    let host = attached.host().cloned().unwrap();
+    drop(attached);
+    fence(&world.spec.folder, &world.spec.lock).unwrap();
 
-    late_host(&world).wait().unwrap();
+    let_it_begin(&world);
 
+    assert!(is_gone(&host));
     assert!(!world.work("ran").exists() && !world.file("host.json").exists() && !world.file("report.json").exists());
     assert!(matches!(world.find().unwrap(), Found::Lost));
     let error = start(&world.spec, &host_program()).unwrap_err();
     assert!(matches!(error, HostError::Fenced { .. }), "{error:?}");
+}
+
+#[test]
+fn a_program_that_is_no_host_loses_the_session() {
+    let world = world(&["touch ran"]);
+    let mut attached = start(&world.spec, "/bin/true".as_ref()).unwrap();
+
+    let waited = wait(&mut attached);
+
+    assert!(matches!(waited, Waited::Lost), "{waited:?}");
+    assert!(world.file("fence").exists());
+}
+
+#[test]
+fn a_host_that_is_still_late_is_waited_for_when_its_driver_is_gone() {
+    let world = world(&["echo done"]);
+    drop(start(&world.spec, &late_host(&world)).unwrap());
+
+    let found = std::thread::scope(|scope| {
+        let finding = scope.spawn(|| world.find().unwrap());
+        until({
+            let begun = std::time::Instant::now();
+            move || begun.elapsed().as_millis() > 100
+        });
+        let_it_begin(&world);
+        finding.join().unwrap()
+    });
+
+    match found {
+        Found::Live(mut attached) => assert_printed(&ended(wait(&mut attached)), "done\n"),
+        Found::Ended(report) => assert_printed(&report, "done\n"),
+        found @ (Found::Lost | Found::NeverStarted) => panic!("{found:?}"),
+    }
 }
 
 #[test]
@@ -63,7 +99,11 @@ fn a_second_host_of_a_living_session_does_nothing() {
     let mut attached = world.start();
     assert!(until(|| world.work("ran").exists()));
 
-    late_host(&world).wait().unwrap();
+    std::fs::remove_file(world.file("spec.json")).unwrap();
+    let second = world.start();
+    let host = second.host().cloned().unwrap();
+    drop(second);
+    assert!(is_gone(&host));
 
     bash("echo > go").dir(&world.spec.directory).run(None).unwrap();
     assert_printed(&ended(wait(&mut attached)), "");
@@ -73,10 +113,12 @@ fn a_second_host_of_a_living_session_does_nothing() {
 #[test]
 fn a_host_of_a_session_that_is_over_does_nothing() {
     let world = world(&["echo x >> ran"]);
-    world.run();
+    let first = world.run();
 
-    late_host(&world).wait().unwrap();
+    std::fs::remove_file(world.file("spec.json")).unwrap();
+    let second = world.run();
 
+    assert_eq!(first, second);
     assert_eq!(std::fs::read_to_string(world.work("ran")).unwrap(), "x\n");
 }
 

@@ -6,6 +6,7 @@ mod disk;
 mod limits;
 mod orphans;
 mod output;
+mod reuse;
 mod scene;
 mod shells;
 mod world;

@@ -198,18 +198,3 @@ fn what_a_session_keeps_is_private() {
     }
     assert_eq!(mode(&world.spec.lock), 0o600);
 }
-
-#[test]
-fn nothing_is_left_of_hosts_that_are_done() {
-    let first = world(&["true"]);
-    let mut attached = first.start();
-    let host = attached.host().cloned();
-    ended(wait(&mut attached));
-    drop(attached);
-
-    let entry = format!("/proc/{}", host.map_or(0, |host| host.pid));
-    assert!(crate::world::until(|| {
-        world(&["true"]).run();
-        !std::fs::exists(&entry).unwrap()
-    }));
-}

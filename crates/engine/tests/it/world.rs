@@ -113,6 +113,30 @@ impl World {
         start(&self.spec, &host_program()).unwrap()
     }
 
+    /// Another session in this world.
+    pub(crate) fn next(&mut self, shells: &[&str]) {
+        let place = self.spec.folder.parent().unwrap().to_owned();
+        let session = fresh_id();
+        self.spec.folder = place.join(session.as_str());
+        self.spec.lock = place.join(format!("{session}.lock"));
+        self.spec.shells = shells.iter().map(|shell| (*shell).to_owned()).collect();
+        self.spec.environment[1].1 = session.as_str().into();
+        self.spec.session = session;
+    }
+
+    /// A host program of this world's own, whose hosts serve no other test.
+    pub(crate) fn own_host_program(&self) -> PathBuf {
+        let path = self.path().join("own-host");
+        if !path.exists() {
+            std::os::unix::fs::symlink(host_program(), &path).unwrap();
+        }
+        path
+    }
+
+    pub(crate) fn start_with_own_host(&self) -> Attached {
+        start(&self.spec, &self.own_host_program()).unwrap()
+    }
+
     pub(crate) fn find(&self) -> Result<Found, HostError> {
         find(&self.spec.folder, &self.spec.lock)
     }

@@ -1,3 +1,4 @@
+use proctor_process::identity::ticks_now;
 use proctor_process::{ProcessIdentity, Signal, SignalEnd};
 
 use crate::world::bash;
@@ -30,6 +31,18 @@ fn a_zombie_is_not_alive_and_gets_no_signal() {
         assert_eq!(identity.signal(Signal::Terminate).unwrap(), SignalEnd::Gone);
     }
     assert_eq!(child.wait().unwrap().code, Some(0));
+}
+
+#[test]
+fn what_is_started_now_has_at_least_as_many_ticks_as_now() {
+    let before = ticks_now();
+    let child = bash("exec sleep 1000").spawn().unwrap();
+    let after = ticks_now();
+
+    let started = child.identity().unwrap().start_ticks;
+    child.signal(Signal::Kill).unwrap();
+
+    assert!((before..=after).contains(&started), "{before} {started} {after}");
 }
 
 #[test]

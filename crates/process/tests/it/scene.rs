@@ -73,6 +73,7 @@ fn killpoints(folder: &Path) {
 }
 
 fn host_killpoints() {
+    killpoint::arm_host(killpoint::for_next_session());
     killpoint::reach_in_host("before-lock");
     println!("passed before-lock");
     killpoint::reach_in_host("after-lock");
