@@ -248,9 +248,18 @@ impl Attached {
     /// A host that was killed left no word. One that could not do its job did, and it would be no better the next time.
     fn explain_loss(&self) -> Result<Waited, HostError> {
         match std::fs::read_to_string(self.folder.trouble()) {
-            Ok(reason) => Err(HostError::Failed { session: self.folder.session(), reason: reason.trim().to_owned() }),
+            Ok(reason) => Err(HostError::Failed { session: self.folder.session(), reason: said(&reason).to_owned() }),
             Err(_) => Ok(Waited::Lost),
         }
+    }
+}
+
+/// A host that made the file and could not fill it met a disk that something else had filled: the report was the first
+/// thing that it could not write, and its own logs were too short to give way.
+fn said(trouble: &str) -> &str {
+    match trouble.trim() {
+        "" => "no space left for its report, nor for more than this",
+        reason => reason,
     }
 }
 
