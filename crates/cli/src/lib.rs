@@ -4,6 +4,7 @@
 //! an exit code or a [`report::Report`]. Decisions about runs belong to `proctor_domain`, doing them to
 //! `proctor_orchestrator`; what is here must never do either.
 
+mod app;
 pub mod archive;
 pub mod args;
 pub mod commands;
@@ -17,118 +18,6 @@ pub mod run_document;
 pub mod run_text;
 pub mod settings;
 pub mod state;
-mod usage;
+pub mod usage;
 
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
-
-use clap::Parser;
-use proctor_domain::ExitCode;
-
-use args::{ColorChoice, Command, CommandLine, Glimpse};
-use commands::CommandError;
-use environment::Environment;
-use printer::{Printer, Talk};
-use report::{Kind, Report};
-
-/// What every command gets.
-pub struct Invocation {
-    /// Where to work: where Proctor was started, or what `-C` says.
-    pub directory: PathBuf,
-    /// The environment that Proctor was started with.
-    pub environment: Environment,
-    /// Where everything is printed.
-    pub printer: Printer,
-}
-
-/// Runs the command line of this process.
-pub fn main() -> std::process::ExitCode {
-    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    shortcut(&arguments).unwrap_or_else(|| exit(run(&arguments)))
-}
-
-/// What has to be quick or small is answered before anything is parsed or read: the version, which scripts ask
-/// for often, and the host, which lives as long as its session.
-fn shortcut(arguments: &[OsString]) -> Option<std::process::ExitCode> {
-    let texts: Vec<&OsStr> = arguments.iter().map(OsString::as_os_str).collect();
-    match texts.as_slice() {
-        [flag] if *flag == "--version" || *flag == "-V" => {
-            let printer = Printer::on_process(Talk::Normal, ColorChoice::Never, &Environment::default());
-            printer.data(concat!("proctor ", env!("CARGO_PKG_VERSION")));
-            Some(exit(close(&printer, ExitCode::Done)))
-        }
-        [command, folder] if *command == "host" => Some(proctor_engine::run_host(Path::new(folder))),
-        _ => None,
-    }
-}
-
-fn exit(code: ExitCode) -> std::process::ExitCode {
-    std::process::ExitCode::from(code.code())
-}
-
-fn run(arguments: &[OsString]) -> ExitCode {
-    let environment = Environment::of_process();
-    let glimpse = Glimpse::of(arguments);
-    let line = match CommandLine::try_parse_from(std::iter::once(&OsString::from("proctor")).chain(arguments)) {
-        Ok(line) => line,
-        Err(error) => {
-            let printer = Printer::on_process(Talk::Normal, glimpse.color, &environment);
-            let code = usage::explain(&error, &printer, glimpse.format);
-            return close(&printer, code);
-        }
-    };
-    let talk = if line.quiet { Talk::Quiet } else { Talk::Normal };
-    let printer = Printer::on_process(talk, line.color, &environment);
-    let code = match start_directory(line.directory.as_deref()) {
-        Ok(directory) => {
-            let invocation = Invocation { directory, environment, printer };
-            let code = dispatch(&invocation, &line.command).unwrap_or_else(|report| fail(&report, &invocation.printer, glimpse.format));
-            return close(&invocation.printer, code);
-        }
-        Err(error) => fail(&error.into(), &printer, glimpse.format),
-    };
-    close(&printer, code)
-}
-
-fn dispatch(invocation: &Invocation, command: &Command) -> Result<ExitCode, Report> {
-    match command {
-        Command::Init(args) => commands::init::run(invocation, args),
-        Command::Where(args) => commands::whereabouts::run(invocation, args),
-        Command::Procedure(command) => commands::procedure::run(invocation, command),
-        Command::Runs(args) => commands::runs::run(invocation, args),
-        Command::Show(args) => commands::show::run(invocation, args),
-        Command::Log(args) => commands::log::run(invocation, args),
-        Command::Stop(args) => commands::stop::run(invocation, args),
-        Command::Doctor(args) => commands::doctor::run(invocation, args),
-        Command::Demo(args) => commands::demo::run(invocation, args),
-        Command::Trust(args) => commands::trust::run(invocation, args),
-        Command::Completions(args) => commands::completions::run(invocation, args),
-    }
-}
-
-fn fail(report: &Report, printer: &Printer, format: args::Format) -> ExitCode {
-    report.print(printer, format);
-    report.exit_code()
-}
-
-/// Writes out what is left. Data that did not arrive turns success into failure.
-fn close(printer: &Printer, code: ExitCode) -> ExitCode {
-    match printer.finish() {
-        Ok(()) => code,
-        Err(error) => {
-            let report = Report::new(Kind::Environment, "failed to write to standard output").because(&error);
-            report.print(printer, args::Format::Text);
-            if code == ExitCode::Done { report.exit_code() } else { code }
-        }
-    }
-}
-
-#[allow(clippy::disallowed_methods, reason = "this is where the command line asks where it was started; everything below gets a path")]
-fn start_directory(wanted: Option<&Path>) -> Result<PathBuf, CommandError> {
-    let unusable = |path: &Path, source| CommandError::Directory { path: path.to_owned(), source };
-    let started = std::env::current_dir().map_err(|source| unusable(Path::new("."), source))?;
-    // Resolved at once, so that the walk up to the repository's top meets the same names as git does.
-    let directory = started.join(wanted.unwrap_or(Path::new("")));
-    let resolved = directory.canonicalize().map_err(|source| unusable(&directory, source))?;
-    if resolved.is_dir() { Ok(resolved) } else { Err(unusable(&directory, std::io::ErrorKind::NotADirectory.into())) }
-}
+pub use app::{Invocation, main};

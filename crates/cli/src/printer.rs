@@ -146,19 +146,19 @@ impl Printer {
     }
 
     /// Writes a line of data to stdout.
-    pub fn data(&self, line: &str) {
+    pub fn line(&self, line: &str) {
         let mut out = self.out.borrow_mut();
         out.write(line);
         out.write("\n");
     }
 
     /// Writes text to stdout as it is.
-    pub fn data_text(&self, text: &str) {
+    pub fn text(&self, text: &str) {
         self.out.borrow_mut().write(text);
     }
 
     /// Writes bytes to stdout as they are.
-    pub fn data_bytes(&self, bytes: &[u8]) {
+    pub fn bytes(&self, bytes: &[u8]) {
         self.out.borrow_mut().write_bytes(bytes);
     }
 
@@ -353,8 +353,8 @@ mod tests {
     fn a_reader_that_goes_away_is_no_failure() {
         let printer = printer(Talk::Normal, Failing(io::ErrorKind::BrokenPipe), Shared::default());
 
-        printer.data("one");
-        printer.data("two");
+        printer.line("one");
+        printer.line("two");
 
         assert!(printer.reader_left());
         assert!(printer.finish().is_ok());
@@ -364,7 +364,7 @@ mod tests {
     fn data_that_did_not_arrive_is_reported() {
         let printer = printer(Talk::Normal, Failing(io::ErrorKind::StorageFull), Shared::default());
 
-        printer.data("one");
+        printer.line("one");
 
         assert_eq!(printer.finish().map_err(|error| error.kind()), Err(io::ErrorKind::StorageFull));
     }
@@ -374,7 +374,7 @@ mod tests {
         let (out, err) = (Shared::default(), Shared::default());
         let printer = printer(Talk::Quiet, out.clone(), err.clone());
 
-        printer.data("data");
+        printer.line("data");
         printer.say("talk");
         printer.warn("careful");
         printer.insist("error");

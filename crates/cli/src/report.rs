@@ -177,7 +177,9 @@ fn way_out(error: &(dyn Error + 'static)) -> Option<String> {
     let mut next = Some(error);
     while let Some(cause) = next {
         match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
-            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => return Some("make room on that file system, then try again".to_owned()),
+            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+                return Some("make room on that file system, then try again".to_owned());
+            }
             Some(ErrorKind::ReadOnlyFilesystem) => return Some("make that file system writable, then try again".to_owned()),
             Some(_) | None => next = cause.source(),
         }

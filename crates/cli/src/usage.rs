@@ -10,7 +10,7 @@ use crate::report::{Kind, Report};
 /// Prints help to stdout, and mistakes to stderr and, where JSON was asked for, as an object to stdout.
 pub(crate) fn explain(error: &clap::Error, printer: &Printer, format: Format) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        printer.data_text(&rendered(error, printer.colour(Stream::Out)));
+        printer.text(&rendered(error, printer.colour(Stream::Out)));
         return ExitCode::Done;
     }
     printer.insist(rendered(error, printer.colour(Stream::Err)).trim_end());

@@ -4,6 +4,8 @@
 //! values, decisions go out as values. The journal stores the events of [`procedure::RunEvent`],
 //! which are therefore the only types here that derive serde (with what they carry).
 
+#![warn(missing_docs)]
+
 pub mod clock;
 pub mod duration;
 pub mod exit;

@@ -103,6 +103,11 @@ impl World {
         self.environment.remove(OsStr::new(name));
     }
 
+    /// The binary under test.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// The folder that holds everything.
     pub fn root(&self) -> &Path {
         &self.root

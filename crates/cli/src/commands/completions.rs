@@ -12,6 +12,6 @@ use crate::report::Report;
 pub fn run(invocation: &Invocation, args: &CompletionsArgs) -> Result<ExitCode, Report> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut CommandLine::command(), "proctor", &mut script);
-    invocation.printer.data_text(&String::from_utf8_lossy(&script));
+    invocation.printer.text(&String::from_utf8_lossy(&script));
     Ok(ExitCode::Done)
 }

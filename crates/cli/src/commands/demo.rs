@@ -182,16 +182,16 @@ impl Demo<'_> {
     fn conclude(&self, end: &RunEnd) -> Result<(), Report> {
         let printer = &self.invocation.printer;
         self.say("");
-        printer.data(&printer.paint(Stream::Out, Style::Strong, "What happened:"));
-        printer.data(&format!("  run      {} of {PROCEDURE}: {}", end.run_id, summary(&end.run)));
-        printer.data("  commits");
+        printer.line(&printer.paint(Stream::Out, Style::Strong, "What happened:"));
+        printer.line(&format!("  run      {} of {PROCEDURE}: {}", end.run_id, summary(&end.run)));
+        printer.line("  commits");
         for line in self.ground.log()?.lines() {
-            printer.data(&format!("    {}", visible_line(line)));
+            printer.line(&format!("    {}", visible_line(line)));
         }
-        printer.data("");
-        printer.data(&printer.paint(Stream::Out, Style::Strong, "Look further:"));
+        printer.line("");
+        printer.line(&printer.paint(Stream::Out, Style::Strong, "Look further:"));
         for line in self.ground.ways_on(&end.run_id) {
-            printer.data(&format!("  {line}"));
+            printer.line(&format!("  {line}"));
         }
         Ok(())
     }

@@ -100,9 +100,9 @@ fn print(invocation: &Invocation, checks: &[Check]) {
         };
         let indent = format!("\n{}", " ".repeat(width + 4));
         let detail = visible(&check.detail).replace('\n', &indent);
-        printer.data(&format!("{} {:<width$}  {detail}", printer.paint(Stream::Out, style, sign), check.name));
+        printer.line(&format!("{} {:<width$}  {detail}", printer.paint(Stream::Out, style, sign), check.name));
         if let Some(remedy) = &check.remedy {
-            printer.data(&format!("  {:<width$}  {} {}", "", printer.paint(Stream::Out, Style::Strong, "remedy:"), visible_line(remedy)));
+            printer.line(&format!("  {:<width$}  {} {}", "", printer.paint(Stream::Out, Style::Strong, "remedy:"), visible_line(remedy)));
         }
     }
     let count = |state| checks.iter().filter(|check| check.state == state).count();

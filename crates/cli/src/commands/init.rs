@@ -35,17 +35,17 @@ pub fn run(invocation: &Invocation, args: &InitArgs) -> Result<ExitCode, Report>
     let place = Place::find(invocation)?;
     let layout = place.layout.clone().or_flag("--layout", args.layout.map(LayoutChoice::layout));
     let plan = plan(&place.card_root, &layout, args.layout);
-    printer.data(&format!(
+    printer.line(&format!(
         "{}: layout {} ({})",
         visible_line(&place.card_root.display().to_string()),
         layout.value.name(),
         layout_reason(&layout)
     ));
     for (path, _) in &plan.make {
-        printer.data(&format!("  make {}", path.display()));
+        printer.line(&format!("  make {}", path.display()));
     }
     for kept in &plan.keep {
-        printer.data(&format!("  keep {kept}"));
+        printer.line(&format!("  keep {kept}"));
     }
     if plan.make.is_empty() {
         printer.say("everything is there already");

@@ -224,10 +224,10 @@ impl Log<'_> {
 
     fn print_bytes(&mut self, position: usize, bytes: &[u8]) {
         match self.form {
-            Form::Raw => self.printer.data_bytes(bytes),
+            Form::Raw => self.printer.bytes(bytes),
             Form::Visible => {
                 let text = self.files[position].escaper.feed(bytes);
-                self.printer.data_text(&text);
+                self.printer.text(&text);
             }
         }
     }
@@ -251,7 +251,7 @@ impl Log<'_> {
         let Some((session, stream)) = &self.heading else { return };
         let last = self.files.iter_mut().find(|file| file.session == *session && file.stream == *stream);
         if let Some(last) = last.filter(|_| self.form == Form::Visible) {
-            self.printer.data_text(&last.escaper.finish_line());
+            self.printer.text(&last.escaper.finish_line());
         }
     }
 

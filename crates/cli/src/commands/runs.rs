@@ -147,7 +147,7 @@ fn print(invocation: &Invocation, rows: &[RunRow], outcome_of: &dyn Fn(&RunRow) 
         line.push_str(&name);
         pad(&mut line, width - name.chars().count());
         push_progress(&mut line, row, outcome, now);
-        printer.data(&line);
+        printer.line(&line);
     }
 }
 

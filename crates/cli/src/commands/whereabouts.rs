@@ -93,7 +93,7 @@ pub fn run(invocation: &Invocation, args: &WhereArgs) -> Result<ExitCode, Report
 }
 
 fn print(invocation: &Invocation, place: &Place, whereabouts: &Whereabouts) {
-    let line = |name: &str, value: &str| invocation.printer.data(&format!("{name:<13} {}", visible_line(value)));
+    let line = |name: &str, value: &str| invocation.printer.line(&format!("{name:<13} {}", visible_line(value)));
     let absent = "none";
     line("work tree", &whereabouts.work_tree);
     line("git", &whereabouts.common_dir);

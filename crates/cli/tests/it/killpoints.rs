@@ -4,8 +4,6 @@
 //! case: the driver dies there, or its host, or both. Then the run is resumed until it has ended, and its files,
 //! its commits and its record are compared with those of an undisturbed run.
 
-use std::collections::BTreeMap;
-
 use proctor_testkit::{Output, World};
 use serde_json::Value;
 
@@ -53,7 +51,7 @@ fn world(records: &str) -> World {
 /// steps of the record.
 #[derive(Debug, PartialEq, Eq)]
 struct Ending {
-    files: BTreeMap<String, String>,
+    files: Vec<String>,
     uncommitted: String,
     subjects: Vec<String>,
     steps: Vec<Value>,
@@ -61,12 +59,9 @@ struct Ending {
 
 impl Ending {
     fn of(world: &World, status: &Value) -> Self {
-        let names = world.git(&["ls-tree", "-r", "--name-only", "-z", "HEAD"]);
-        let files = names
-            .split('\0')
-            .filter(|name| !name.is_empty() && !name.ends_with(".procedure-run.card"))
-            .map(|name| (name.to_owned(), world.git(&["show", &format!("HEAD:{name}")])))
-            .collect();
+        let listing = world.git(&["ls-tree", "-r", "-z", "HEAD"]);
+        let entries = listing.split('\0').filter(|entry| !entry.is_empty() && !entry.ends_with(".procedure-run.card"));
+        let files = entries.map(str::to_owned).collect();
         let steps = status["steps"].as_array().unwrap().iter().map(Self::step).collect();
         Self { files, uncommitted: world.git(&["status", "--porcelain", "-uall"]), subjects: world.commits(), steps }
     }
@@ -85,36 +80,44 @@ impl Ending {
 /// Runs the procedure to its failure at the gate, opens the gate, and resumes it to its end. `disturb` and
 /// `disturb_resume` are what the environment says about dying.
 fn play(world: &mut World, disturb: Option<&str>, disturb_resume: Option<&str>) -> Ending {
-    let mut output = with_death(world, disturb, &["procedure", "run", "all", "--json"]);
-    for _ in 0..MOST_RESUMES {
-        if output.code == Some(1) {
-            break;
-        }
-        output = go_on(world);
-    }
-    assert_eq!(output.code, Some(1), "the gate is closed:\n{}\n{}", output.stdout, output.stderr);
+    let output = with_death(world, disturb, &["procedure", "run", "all", "--json"]);
+    let failed = drive_to(world, output, "failed");
+    let run = failed["run"].as_str().unwrap().to_owned();
 
     world.write(world.home().join("gate-open"), "");
-    let mut output = with_death(world, disturb_resume, &["procedure", "resume", "--json"]);
-    for _ in 0..MOST_RESUMES {
-        if output.code == Some(0) {
-            break;
-        }
-        output = go_on(world);
-    }
-    assert_eq!(output.code, Some(0), "the gate is open:\n{}\n{}", output.stdout, output.stderr);
-    let status = world.proctor(&["procedure", "status", "--json"]).expect_code(0).json();
+    let output = with_death(world, disturb_resume, &["procedure", "resume", &run, "--json"]);
+    drive_to(world, output, "completed");
+    let status = world.proctor(&["procedure", "status", &run, "--json"]).expect_code(0).json();
     assert_eq!(world.leftovers(), [], "no process is left");
     Ending::of(world, &status)
 }
 
-/// What a person does after a death: resume, or run again where it died before there was a run.
-fn go_on(world: &World) -> Output {
-    let output = world.proctor(&["procedure", "resume", "--json"]);
-    if output.code == Some(2) && output.stderr.contains("find an unfinished run") {
-        return world.proctor(&["procedure", "run", "all", "--json"]);
+/// Resumes as a person would after each death, until the run has the wanted outcome.
+fn drive_to(world: &World, mut output: Output, outcome: &str) -> Value {
+    for _ in 0..MOST_RESUMES {
+        // A driver that died has said nothing, and may have died before there was a run.
+        let document = match (output.code, latest_run(world)) {
+            (None, None) => {
+                output = world.proctor(&["procedure", "run", "all", "--json"]);
+                continue;
+            }
+            (None, Some(run)) => world.proctor(&["procedure", "status", &run, "--json"]).expect_code(0).json(),
+            (Some(_), _) => output.json(),
+        };
+        if document["outcome"] == outcome {
+            return document;
+        }
+        let stands = document["outcome"].as_str().unwrap_or_default();
+        assert!(["interrupted", "running", "failed"].contains(&stands), "{}\n{}", output.stdout, output.stderr);
+        let run = document["run"].as_str().unwrap();
+        output = world.proctor(&["procedure", "resume", run, "--json"]);
     }
-    output
+    panic!("no {outcome} after {MOST_RESUMES} resumes:\n{}\n{}", output.stdout, output.stderr);
+}
+
+fn latest_run(world: &World) -> Option<String> {
+    let runs = world.proctor(&["runs", "--json"]).expect_code(0).json();
+    runs["runs"][0]["run"].as_str().map(str::to_owned)
 }
 
 fn with_death(world: &mut World, death: Option<&str>, arguments: &[&str]) -> Output {
@@ -134,6 +137,7 @@ fn undisturbed(records: &str) -> (usize, usize, Ending) {
     let ending = play(&mut world, None, None);
     let text = world.read(&log);
     let starts: Vec<usize> = text.lines().enumerate().filter(|(_, line)| line.starts_with("1 ")).map(|(number, _)| number).collect();
+    assert_eq!(starts.len(), 2, "only the run and its resume reach points");
     let (run, all) = (starts[1], text.lines().count());
     (run, all - run, ending)
 }

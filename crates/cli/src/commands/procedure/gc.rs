@@ -79,7 +79,7 @@ fn print(invocation: &Invocation, collected: &Collected<'_>) {
     let printer = &invocation.printer;
     let verb = if collected.dry_run { "would remove" } else { "removed" };
     for removed in &collected.removed {
-        printer.data(&format!("{verb} {} {} ({})", removed.run, visible_line(removed.procedure.unwrap_or("?")), removed.reason));
+        printer.line(&format!("{verb} {} {} ({})", removed.run, visible_line(removed.procedure.unwrap_or("?")), removed.reason));
     }
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for kept in &collected.kept {

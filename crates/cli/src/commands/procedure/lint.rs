@@ -43,9 +43,9 @@ pub(super) fn run(invocation: &Invocation, args: &LintArgs) -> Result<ExitCode, 
     }
     for (position, finding) in checked.iter().flat_map(|card| &card.findings).enumerate() {
         if position > 0 {
-            invocation.printer.data("");
+            invocation.printer.line("");
         }
-        invocation.printer.data(&visible(&finding.to_string()));
+        invocation.printer.line(&visible(&finding.to_string()));
     }
     invocation.printer.say(&summary(&checked));
     Ok(code)

@@ -67,7 +67,7 @@ pub(super) fn run(invocation: &Invocation, args: &ListArgs) -> Result<ExitCode, 
                 invocation.printer.paint(Stream::Out, Style::Bad, &text).into_owned()
             }
         };
-        invocation.printer.data(format!("{name}{gap}  {text}").trim_end());
+        invocation.printer.line(format!("{name}{gap}  {text}").trim_end());
     }
     if cards.is_empty() {
         invocation.printer.say(&format!("there are no procedures in {}", place.layout.value.procedures_dir()));

@@ -109,19 +109,19 @@ fn print_plan(invocation: &Invocation, plan: &Plan, format: Format) {
         printer.json(&plan_object(plan));
         return;
     }
-    printer.data(&format!("{}: {}", visible_line(&plan.procedure), visible_line(&plan.description)));
+    printer.line(&format!("{}: {}", visible_line(&plan.procedure), visible_line(&plan.description)));
     if let Some(directive) = &plan.directive {
-        printer.data(&format!("directive: {}", visible_line(directive)));
+        printer.line(&format!("directive: {}", visible_line(directive)));
     }
     for (name, value) in &plan.inputs {
-        printer.data(&format!("input {name} = {}", visible_line(value)));
+        printer.line(&format!("input {name} = {}", visible_line(value)));
     }
     for step in &plan.steps {
         let phases: Vec<&str> = step.phases.iter().copied().map(Phase::name).collect();
         let phases = if phases.is_empty() { "nothing to run".to_owned() } else { phases.join(", ") };
         let when = step.when.as_ref().map(|when| format!(", when {}", visible_line(when))).unwrap_or_default();
         let chosen = if step.selected { "" } else { " (not selected)" };
-        printer.data(&format!("  {}: {} [{phases}{when}]{chosen}", step.id, visible_line(&step.description)));
+        printer.line(&format!("  {}: {} [{phases}{when}]{chosen}", step.id, visible_line(&step.description)));
     }
 }
 

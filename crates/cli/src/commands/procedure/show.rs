@@ -200,23 +200,23 @@ fn print(invocation: &Invocation, shown: &Shown<'_>) {
     let printer = &invocation.printer;
     let strong = |text: &str| printer.paint(Stream::Out, Style::Strong, &visible_line(text)).into_owned();
     let described = |text: &str| if text.is_empty() { String::new() } else { format!("  {}", visible_line(text)) };
-    printer.data(&format!("{}{}", strong(shown.name), described(shown.description)));
-    printer.data(&format!("card     {}", visible_line(&shown.card)));
-    printer.data(&format!("records  {}", shown.records));
+    printer.line(&format!("{}{}", strong(shown.name), described(shown.description)));
+    printer.line(&format!("card     {}", visible_line(&shown.card)));
+    printer.line(&format!("records  {}", shown.records));
     if shown.needs_agents {
-        printer.data("agents   needed");
+        printer.line("agents   needed");
     }
     if !shown.inputs.is_empty() {
-        printer.data("\ninputs");
+        printer.line("\ninputs");
         for input in &shown.inputs {
-            printer.data(&format!("  {} ({}){}", strong(input.name), visible_line(&input.facts()), described(input.description)));
+            printer.line(&format!("  {} ({}){}", strong(input.name), visible_line(&input.facts()), described(input.description)));
         }
     }
-    printer.data(if shown.steps.is_empty() { "\nno steps" } else { "\nsteps" });
+    printer.line(if shown.steps.is_empty() { "\nno steps" } else { "\nsteps" });
     for (position, step) in shown.steps.iter().enumerate() {
-        printer.data(&format!("  {}. {}{}", position + 1, strong(step.id), described(step.description)));
+        printer.line(&format!("  {}. {}{}", position + 1, strong(step.id), described(step.description)));
         for line in std::iter::once(step.phases()).chain(step.conditions()).filter(|line| !line.is_empty()) {
-            printer.data(&format!("     {line}"));
+            printer.line(&format!("     {line}"));
         }
     }
 }

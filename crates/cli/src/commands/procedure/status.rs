@@ -70,8 +70,8 @@ impl RunView<'_> {
         let word = outcome(self.standing);
         let (sign, style) = mark(word);
         let title = format!("{sign} {}: {word}", visible_line(&self.run.started.procedure));
-        printer.data(&format!("{}  {}", printer.paint(Stream::Out, style, &title), self.run_id));
-        let field = |name: &str, value: &str| printer.data(&format!("  {name:<10} {}", visible_line(value)));
+        printer.line(&format!("{}  {}", printer.paint(Stream::Out, style, &title), self.run_id));
+        let field = |name: &str, value: &str| printer.line(&format!("  {name:<10} {}", visible_line(value)));
         field("started", &local_time(self.run.started_at));
         self.print_end(&field);
         match (&self.run.started.records, &self.run.started.folder) {
@@ -88,7 +88,7 @@ impl RunView<'_> {
         if let Standing::Halted(reason) = self.standing {
             field("stopped", &halt_sentence(reason));
         }
-        printer.data("");
+        printer.line("");
         let width = self.run.steps.iter().map(|step| step.plan.id.as_str().len()).max().unwrap_or(0);
         for step in &self.run.steps {
             self.print_step(printer, step, width);
@@ -109,18 +109,18 @@ impl RunView<'_> {
         let (sign, style) = mark(word);
         let sign = printer.paint(Stream::Out, style, sign);
         let line = format!("{sign} {:<width$}  {}{}", step.plan.id.as_str(), word, self.remarks(step));
-        printer.data(line.trim_end());
+        printer.line(line.trim_end());
         if let StepState::Failed(failure) | StepState::Failing(failure) = &step.state {
             print_failure(printer, step, failure);
         } else if let Some(warning) = &step.warning {
-            printer.data(&format!(
+            printer.line(&format!(
                 "    {} {}",
                 printer.paint(Stream::Out, Style::Doubtful, "warning:"),
                 visible_line(&warning.to_string())
             ));
             print_streams(printer, deciding_session(step, warning));
         } else if step.validate == Some(CheckResult::Inconclusive) {
-            printer.data(&format!("    {} a check reached no verdict", printer.paint(Stream::Out, Style::Doubtful, "warning:")));
+            printer.line(&format!("    {} a check reached no verdict", printer.paint(Stream::Out, Style::Doubtful, "warning:")));
         }
     }
 
@@ -174,9 +174,9 @@ impl RunView<'_> {
 }
 
 fn print_failure(printer: &Printer, step: &StepRecord, failure: &Failure) {
-    printer.data(&format!("    {}", printer.paint(Stream::Out, Style::Bad, &visible_line(&failure.to_string()))));
+    printer.line(&format!("    {}", printer.paint(Stream::Out, Style::Bad, &visible_line(&failure.to_string()))));
     for earlier in &step.earlier_failures {
-        printer.data(&format!("    before that: {}", visible_line(&earlier.to_string())));
+        printer.line(&format!("    before that: {}", visible_line(&earlier.to_string())));
     }
     print_streams(printer, deciding_session(step, failure));
 }
@@ -197,12 +197,12 @@ fn print_streams(printer: &Printer, session: Option<&SessionRecord>) {
         if lines.is_empty() {
             continue;
         }
-        printer.data(&format!("    {}", printer.paint(Stream::Out, Style::Dim, &format!("{name} of {}:", session.id))));
+        printer.line(&format!("    {}", printer.paint(Stream::Out, Style::Dim, &format!("{name} of {}:", session.id))));
         for line in lines {
-            printer.data(&format!("    {} {line}", printer.paint(Stream::Out, Style::Dim, "|")));
+            printer.line(&format!("    {} {line}", printer.paint(Stream::Out, Style::Dim, "|")));
         }
     }
     if report.stdout.is_empty() && report.stderr.is_empty() {
-        printer.data(&format!("    {}", printer.paint(Stream::Out, Style::Dim, &format!("{} printed nothing", session.id))));
+        printer.line(&format!("    {}", printer.paint(Stream::Out, Style::Dim, &format!("{} printed nothing", session.id))));
     }
 }

@@ -21,7 +21,7 @@ struct Fields<'a> {
 
 impl Fields<'_> {
     fn line(&self, name: &str, value: &str) {
-        self.printer.data(&format!("{}{name:<12} {}", self.indent, visible_line(value)));
+        self.printer.line(&format!("{}{name:<12} {}", self.indent, visible_line(value)));
     }
 
     fn list<'v>(&self, name: &str, values: impl IntoIterator<Item = &'v str>) {
@@ -87,7 +87,7 @@ pub(super) fn run(printer: &Printer, view: &View<'_>) {
 fn title(printer: &Printer, what: &str, word: &str, id: &str) {
     let (sign, style) = mark(word);
     let title = format!("{sign} {}: {word}", visible_line(what));
-    printer.data(&format!("{}  {id}", printer.paint(Stream::Out, style, &title)));
+    printer.line(&format!("{}  {id}", printer.paint(Stream::Out, style, &title)));
 }
 
 fn paths(fields: &Fields<'_>, name: &str, paths: &[proctor_domain::RepoPath]) {
@@ -107,9 +107,9 @@ fn print_step(printer: &Printer, view: &View<'_>, step: &StepRecord) {
         StepState::Failed(failure) | StepState::Failing(failure) => format!(": {failure}"),
         StepState::Pending | StepState::Running | StepState::Skipping | StepState::Completed => String::new(),
     };
-    printer.data("");
+    printer.line("");
     let heading = format!("{sign} {} {word}", step.plan.id);
-    printer.data(&format!("{}{}", printer.paint(Stream::Out, style, &heading), visible_line(&reason)));
+    printer.line(&format!("{}{}", printer.paint(Stream::Out, style, &heading), visible_line(&reason)));
     let fields = Fields { printer, indent: "    " };
     if let Some(started) = step.started_at {
         fields.line("began", &local_time(started));
@@ -144,7 +144,7 @@ fn print_session_line(printer: &Printer, view: &View<'_>, session: &SessionRecor
         text.push_str(&ending(report));
         text.push_str(&format!(" in {}", seconds(report.duration_ms)));
     }
-    printer.data(&text);
+    printer.line(&text);
     if let Some(report) = &session.report {
         print_facts(&Fields { printer, indent: "      " }, report);
     }
@@ -178,7 +178,7 @@ pub(super) fn session(printer: &Printer, view: &View<'_>, step: &StepRecord, ses
         Some(_) => Style::Bad,
         None => Style::Doubtful,
     };
-    printer.data(&format!("{}  {}", printer.paint(Stream::Out, style, &format!("session: {word}")), session.id));
+    printer.line(&format!("{}  {}", printer.paint(Stream::Out, style, &format!("session: {word}")), session.id));
     let fields = Fields { printer, indent: "  " };
     fields.line("run", &format!("{} of {}", loaded.run_id, loaded.run.started.procedure));
     fields.line("step", &format!("{}, {}, attempt {}", step.plan.id, session.phase.name(), session.attempt));
@@ -208,9 +208,9 @@ fn block(printer: &Printer, name: &str, text: &str) {
     if text.trim().is_empty() {
         return;
     }
-    printer.data("");
-    printer.data(&format!("  {}", printer.paint(Stream::Out, Style::Dim, &format!("{name}:"))));
+    printer.line("");
+    printer.line(&format!("  {}", printer.paint(Stream::Out, Style::Dim, &format!("{name}:"))));
     for line in visible(text).lines() {
-        printer.data(&format!("  {} {line}", printer.paint(Stream::Out, Style::Dim, "|")));
+        printer.line(&format!("  {} {line}", printer.paint(Stream::Out, Style::Dim, "|")));
     }
 }
