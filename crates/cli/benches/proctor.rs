@@ -149,7 +149,7 @@ fn runs(size: &Size) {
 /// Puts ended runs into the world's journal.
 fn fill(world: &World, count: u64) {
     let places: serde_json::Value = world.proctor(&["where", "--json"]).expect_code(0).json();
-    let journal = PathBuf::from(places["journal"].as_str().unwrap());
+    let journal = PathBuf::from(places["journal"]["path"].as_str().unwrap());
     let mut journal = Journal::open(journal.parent().unwrap()).unwrap();
     for number in 0..count {
         let at = Timestamp(i64::try_from(number).unwrap() * 1_000);

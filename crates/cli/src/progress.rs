@@ -49,6 +49,9 @@ impl<'a> Progress<'a> {
             }
             Notice::Resumed { run, procedure } => self.say(&format!("{run}: going on with {}", visible_line(procedure))),
             Notice::Attached => self.say("its session is still alive; following it"),
+            Notice::LookingForCommit { patience } => {
+                self.say(&format!("looking for the commit that was being made; its git and hooks have {} s to end", patience.as_secs()));
+            }
             Notice::StepBegan { step, number, of, attempt } => {
                 let again = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
                 self.step = format!("[{number}/{of}] {step}");

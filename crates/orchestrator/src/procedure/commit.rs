@@ -13,7 +13,7 @@ use super::driver::Driver;
 use super::{Notice, ProcedureError, record};
 
 /// How long a resume waits for a git of the dead driver before it ends it. Slow hooks may take their time.
-const EFFECT_PATIENCE: Duration = Duration::from_secs(60);
+const EFFECT_PATIENCE: Duration = Duration::from_secs(40);
 
 impl Driver<'_> {
     /// Makes the commit that the run owes, or finds the one that an earlier driver made.
@@ -133,6 +133,7 @@ impl Driver<'_> {
     /// then, where a hook has stripped those, by what the commit on top of the recorded parent holds.
     fn find_own_commit(&mut self, purpose: &CommitPurpose, paths: &[RepoPath]) -> Result<Option<Oid>, ProcedureError> {
         let repository = &self.context.site.repository;
+        (self.context.notify)(Notice::LookingForCommit { patience: EFFECT_PATIENCE });
         repository.wait_for_or_end_effects(&self.marker(purpose), EFFECT_PATIENCE)?;
         self.clear_own_locks()?;
         let message = self.message(purpose);

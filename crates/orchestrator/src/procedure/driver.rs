@@ -196,7 +196,16 @@ impl<'a> Driver<'a> {
         }
         self.note_leftovers()?;
         self.save()?;
+        self.keep_house();
         Ok(Standing::at_rest(&self.run))
+    }
+
+    /// Lets git do the housekeeping that our commits leave out. The run is over and recorded: whether it works is git's
+    /// own business, and the next run asks again.
+    fn keep_house(&self) {
+        if !self.run.commits.is_empty() {
+            let _ = self.context.site.repository.maintenance();
+        }
     }
 
     /// Does the one thing that the run owes now.

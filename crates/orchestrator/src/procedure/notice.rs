@@ -32,6 +32,11 @@ pub enum Notice<'a> {
     },
     /// The host of an earlier driver is alive and is followed now.
     Attached,
+    /// An earlier driver died while it made a commit; its git and its hooks may still be at work.
+    LookingForCommit {
+        /// How long they are waited for before they are ended.
+        patience: std::time::Duration,
+    },
     /// A step begins, or begins again.
     StepBegan {
         /// Which.

@@ -98,11 +98,11 @@ impl Driver<'_> {
         let untracked: BTreeSet<RepoPath> = status.untracked().into_iter().collect();
         self.untracked = changed.iter().filter(|path| untracked.contains(path)).cloned().collect();
         let failure = self.survey_failure(index, &status, &changed)?;
-        if matches!(self.run.steps[index].state, StepState::Skipping) && commits.is_empty() {
-            // Nothing was written since: the next step need not look again.
+        self.record(RunEvent::Surveyed { changed, commits, failure })?;
+        if self.run.steps[index].is_decided() {
+            // Nothing is written any more: the next step need not look again.
             self.resting = Some(status);
         }
-        self.record(RunEvent::Surveyed { changed, commits, failure })?;
         self.tell_if_decided(index);
         Ok(())
     }
