@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proctor_domain::{Oid, RepoPath};
-use proctor_process::Finished;
+use proctor_process::{Finished, killpoint};
 
 use crate::effects::EFFECT_VARIABLE;
 use crate::error::{complaint, lacks_identity, locked_path};
@@ -127,7 +127,9 @@ impl Repository {
             return Ok(Attempt::Ended(CommitEnd::NothingToCommit));
         }
         let staged = self.stage(paths, before.commit.as_ref(), list, &request.marker)?;
+        killpoint::reach("commit staged");
         let ended = self.run_commit(request, before, message, (&staged, list));
+        killpoint::reach("commit made");
         match &ended {
             Ok(Attempt::Ended(CommitEnd::Committed(commit))) => {
                 if matches!(staged, Staged::OwnIndex(_)) || self.has_commit_hooks()? {
@@ -223,7 +225,7 @@ impl Repository {
         match finished.status.code {
             // On standard output, where hooks can't write.
             Some(1) if says_nothing_to_commit(printed) => Ok(Attempt::Ended(CommitEnd::NothingToCommit)),
-            Some(1) if output.starts_with("error: pathspec '") => Ok(Attempt::UnknownPath),
+            Some(1) if names_unknown_path(&output) => Ok(Attempt::UnknownPath),
             Some(1) => Ok(Attempt::Ended(self.refused_by_hook_or_git(request.hooks, output)?)),
             Some(_) if locked_path(&output).is_some() || lacks_identity(&output) => Err(complaint("commit", ending(finished), &output)),
             Some(_) if output.contains("aborted by hook") || output.contains("aborted by the reference-transaction hook") => {
@@ -277,6 +279,12 @@ fn printed_name(printed: &str) -> Option<&str> {
 
 fn says_nothing_to_commit(printed: &str) -> bool {
     ["nothing to commit", "no changes added to commit", "nothing added to commit"].iter().any(|words| printed.contains(words))
+}
+
+/// Whether git stopped at a path that it does not know, which is before any hook can print.
+fn names_unknown_path(output: &str) -> bool {
+    let first = output.lines().find(|line| !line.starts_with("warning: "));
+    first.is_some_and(|line| line.starts_with("error: pathspec '"))
 }
 
 /// Whether git could not write the commit because it could not sign it. It says the same about the

@@ -7,6 +7,7 @@ use std::time::Duration;
 use proctor_process::{Finished, Program, Sink, Stdin};
 
 use crate::error::complaint;
+use crate::guard::{Defence, Fetch};
 use crate::{Repository, WorkspaceError};
 
 /// How long a command that is not a commit may take. Far beyond any honest one: it turns a file system
@@ -172,25 +173,24 @@ impl Repository {
     /// A command that runs nothing that a step planted: no hooks, and no programs that the settings
     /// name since the run began. Everything but a commit is one.
     pub(crate) fn quiet(&self, command: &'static str) -> Result<Git, WorkspaceError> {
-        let overrides = self.overrides()?;
+        let Defence { overrides, fetch } = self.defence()?;
         let mut git = self.git(command).set("core.hooksPath=/dev/null");
         if self.common_dir != self.git_dir {
             // The pointer from a linked work tree to the shared directory is a file that a step can replace.
             // Not said to commits: their hooks would inherit it into calls for other repositories.
             git = git.env("GIT_COMMON_DIR", &self.common_dir);
         }
-        if !overrides.is_empty() {
-            // A fetch of missing objects, in a partial clone, would run what the settings of its remote name.
-            git = git.env("GIT_NO_LAZY_FETCH", "1");
+        if fetch == Fetch::Nothing {
+            // Twice, because git learned the first in version 2.44.
+            git = git.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none");
         }
         // By environment, because `-c` can't carry a name with `=` in it, which a planted filter may have.
         let earlier = self.environment.get("GIT_CONFIG_COUNT").and_then(|count| count.to_str()?.parse::<usize>().ok()).unwrap_or(0);
-        for (index, (name, value)) in overrides.iter().enumerate() {
-            git = git.env(format!("GIT_CONFIG_KEY_{}", earlier + index), name.clone());
-            git = git.env(format!("GIT_CONFIG_VALUE_{}", earlier + index), value.clone());
-        }
         let count = earlier + overrides.len();
-        Ok(if overrides.is_empty() { git } else { git.env("GIT_CONFIG_COUNT", count.to_string()) })
+        for (number, (name, value)) in (earlier..).zip(overrides) {
+            git = git.env(format!("GIT_CONFIG_KEY_{number}"), name).env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
+        Ok(if count == earlier { git } else { git.env("GIT_CONFIG_COUNT", count.to_string()) })
     }
 
     /// A command as the user would run it: hooks, filters, signing and all.

@@ -6,7 +6,9 @@
 //! compared before each reading command, and what names a program and is new or changed is overridden.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
@@ -22,13 +24,31 @@ const LARGEST_FILE: u64 = 4 * 1024 * 1024;
 /// Marks the file that carries the settings from a run's start to its resume.
 const KEPT_HEADER: &[u8] = b"proctor git settings 1\0";
 
-/// Names and values of settings. The last value of a name counts, as it does for git.
-type Settings = BTreeMap<String, String>;
+/// Names and values of settings, as bytes: the name of a filter can be any. The last value of a name counts, as it does for git.
+type Settings = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// How a reading command is kept from what was planted.
+#[derive(Debug, Default)]
+pub(crate) struct Defence {
+    /// Settings that take the planted ones' place.
+    pub(crate) overrides: Vec<(OsString, OsString)>,
+    /// Whether what would be asked for objects that are missing here is no longer what it was: then nothing
+    /// is asked. (In a partial clone git fetches what it misses, by whatever program a remote names.)
+    pub(crate) fetch: Fetch,
+}
+
+/// Whether git may fetch objects that it misses.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fetch {
+    #[default]
+    AsUsual,
+    Nothing,
+}
 
 /// The settings at a run's start, and the newest that were read.
 #[derive(Debug)]
 pub(crate) struct ConfigGuard {
-    /// What named a program at the start.
+    /// What named a program, or decided about fetching, at the start.
     start: Settings,
     /// What holds now.
     current: Listing,
@@ -81,9 +101,9 @@ impl Repository {
         let earlier = kept.and_then(|path| std::fs::read(path).ok()).and_then(|bytes| parse_kept(&bytes));
         let start = match (earlier, kept) {
             (Some(start), _) => start,
-            (None, None) => naming_programs(&current.settings),
+            (None, None) => remembered(&current.settings),
             (None, Some(path)) => {
-                let start = naming_programs(&current.settings);
+                let start = remembered(&current.settings);
                 durable::write(path, &render_kept(&start), Durability::Renamed)
                     .map_err(|source| WorkspaceError::Keep { path: path.to_owned(), source })?;
                 start
@@ -104,30 +124,34 @@ impl Repository {
 
     /// The program-naming settings that appeared or changed since the run began. Reading commands run without them.
     pub fn planted_settings(&self) -> Result<Vec<String>, WorkspaceError> {
-        Ok(self.overrides()?.into_iter().map(|(name, _)| name).collect())
+        Ok(self.defence()?.overrides.into_iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect())
     }
 
-    /// The settings that take the planted ones' place.
-    pub(crate) fn overrides(&self) -> Result<Vec<(String, String)>, WorkspaceError> {
+    /// What reading commands need to be safe now.
+    pub(crate) fn defence(&self) -> Result<Defence, WorkspaceError> {
         self.with_guard(|guard| {
-            let now = naming_programs(&guard.current.settings);
-            now.into_iter()
-                .filter(|(name, value)| guard.start.get(name) != Some(value))
-                .map(|(name, _)| {
-                    let neutral = guard.start.get(&name).cloned().unwrap_or_else(|| neutral_value(&name).to_owned());
-                    (name, neutral)
-                })
-                .collect()
+            let now = remembered(&guard.current.settings);
+            let changed = now.iter().filter(|(name, value)| guard.start.get(*name) != Some(*value));
+            let mut defence = Defence::default();
+            for (name, _) in changed {
+                defence.fetch = Fetch::Nothing;
+                if names_a_program(name) {
+                    let neutral = guard.start.get(name).cloned().unwrap_or_else(|| neutral_value(name).to_vec());
+                    defence.overrides.push((OsString::from_vec(name.clone()), OsString::from_vec(neutral)));
+                }
+            }
+            defence
         })
     }
 
     /// The present value of a setting; the name in git's canonical form.
     pub(crate) fn setting(&self, name: &str) -> Result<Option<String>, WorkspaceError> {
-        self.with_guard(|guard| guard.current.settings.get(name).cloned())
+        let text = |value: &Vec<u8>| String::from_utf8_lossy(value).into_owned();
+        self.with_guard(|guard| guard.current.settings.get(name.as_bytes()).map(text))
     }
 
     /// Whether there is a setting whose name is accepted.
-    pub(crate) fn has_setting(&self, accepted: impl Fn(&str) -> bool) -> Result<bool, WorkspaceError> {
+    pub(crate) fn has_setting(&self, accepted: impl Fn(&[u8]) -> bool) -> Result<bool, WorkspaceError> {
         self.with_guard(|guard| guard.current.settings.keys().any(|name| accepted(name)))
     }
 
@@ -141,7 +165,7 @@ impl Repository {
             return Ok(look(known));
         }
         let current = self.list_settings()?;
-        let start = naming_programs(&current.settings);
+        let start = remembered(&current.settings);
         Ok(look(guard.insert(ConfigGuard { start, current })))
     }
 
@@ -183,11 +207,11 @@ fn parse_listing(output: &[u8], repository: &Repository) -> Option<(Settings, Ve
             return origin.is_empty().then_some((settings, files));
         };
         let mut halves = entry.splitn(2, |&byte| byte == b'\n');
-        let name = String::from_utf8_lossy(halves.next()?).into_owned();
+        let name = halves.next()?;
         // A name without `=` is git's short form of "yes".
         let value = halves.next().unwrap_or(b"true");
         let file = origin.strip_prefix(b"file:").map(|path| repository.work_tree.join(expand_home(path, None)));
-        if name == "include.path" || (name.starts_with("includeif.") && name.ends_with(".path")) {
+        if name == b"include.path" || (name.starts_with(b"includeif.") && name.ends_with(b".path")) {
             // Watched even where the condition does not hold or the file is not there: both can change.
             let folder = file.as_deref().and_then(Path::parent).unwrap_or(&repository.work_tree);
             push_new(&mut files, folder.join(expand_home(value, repository.environment.home())));
@@ -195,7 +219,7 @@ fn parse_listing(output: &[u8], repository: &Repository) -> Option<(Settings, Ve
         if let Some(file) = file {
             push_new(&mut files, file);
         }
-        settings.insert(name, String::from_utf8_lossy(value).into_owned());
+        settings.insert(name.to_vec(), value.to_vec());
     }
 }
 
@@ -205,45 +229,62 @@ fn push_new(files: &mut Vec<PathBuf>, file: PathBuf) {
     }
 }
 
-fn naming_programs(settings: &Settings) -> Settings {
-    let naming = settings.iter().filter(|(name, _)| names_a_program(name));
-    naming.map(|(name, value)| (name.clone(), value.clone())).collect()
+/// What is to be as it was at the start, for reading commands.
+fn remembered(settings: &Settings) -> Settings {
+    let kept = settings.iter().filter(|(name, _)| names_a_program(name) || decides_about_fetching(name));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Section, whether there is a subsection, and key. A subsection may have dots in it.
+fn parts(name: &[u8]) -> Option<(&[u8], bool, &[u8])> {
+    let first = name.iter().position(|&byte| byte == b'.')?;
+    let last = name.iter().rposition(|&byte| byte == b'.')?;
+    Some((&name[..first], first != last, &name[last + 1..]))
+}
+
+/// Whether the setting decides where missing objects come from.
+fn decides_about_fetching(name: &[u8]) -> bool {
+    match parts(name) {
+        Some((b"remote", true, key)) => matches!(key, b"url" | b"promisor" | b"partialclonefilter"),
+        Some((b"extensions", false, key)) => key == b"partialclone",
+        Some((b"protocol" | b"url", _, _)) => true,
+        Some(_) | None => false,
+    }
 }
 
 /// Whether a command that only reads might start what this setting names.
 ///
 /// Wider than what git's reading commands use today: a setting that is overridden for nothing costs
 /// nothing. Aliases and pagers are left out, since we use neither; hooks are switched off altogether.
-fn names_a_program(name: &str) -> bool {
-    let (Some((section, rest)), Some((_, key))) = (name.split_once('.'), name.rsplit_once('.')) else {
+fn names_a_program(name: &[u8]) -> bool {
+    let Some((section, has_subsection, key)) = parts(name) else {
         return false;
     };
-    let has_subsection = rest != key;
     match (section, has_subsection) {
-        ("core", false) => matches!(key, "sshcommand" | "askpass" | "editor" | "gitproxy" | "alternaterefscommand"),
-        ("filter", true) => matches!(key, "clean" | "smudge" | "process" | "required"),
-        ("diff", false) => key == "external",
-        ("diff", true) => matches!(key, "command" | "textconv"),
-        ("gpg", _) => matches!(key, "program" | "defaultkeycommand"),
-        ("credential", _) => key == "helper",
-        ("merge", true) => key == "driver",
-        ("hook", true) => key == "command",
-        ("remote", true) => matches!(key, "uploadpack" | "receivepack" | "vcs" | "proxy"),
+        (b"core", false) => matches!(key, b"sshcommand" | b"askpass" | b"editor" | b"gitproxy" | b"alternaterefscommand"),
+        (b"filter", true) => matches!(key, b"clean" | b"smudge" | b"process" | b"required"),
+        (b"diff", false) => key == b"external",
+        (b"diff", true) => matches!(key, b"command" | b"textconv"),
+        (b"gpg", _) => matches!(key, b"program" | b"defaultkeycommand"),
+        (b"credential", _) => key == b"helper",
+        (b"merge", true) => key == b"driver",
+        (b"hook", true) => key == b"command",
+        (b"remote", true) => matches!(key, b"uploadpack" | b"receivepack" | b"vcs" | b"proxy"),
         (_, _) => false,
     }
 }
 
 /// The value that makes git start nothing.
-fn neutral_value(name: &str) -> &'static str {
+fn neutral_value(name: &[u8]) -> &'static [u8] {
     // A filter that is required and not there would make the command fail.
-    if name.ends_with(".required") { "false" } else { "" }
+    if name.ends_with(b".required") { b"false" } else { b"" }
 }
 
 fn render_kept(settings: &Settings) -> Vec<u8> {
     let mut bytes = KEPT_HEADER.to_vec();
     for (name, value) in settings {
         for text in [name, value] {
-            bytes.extend_from_slice(text.as_bytes());
+            bytes.extend_from_slice(text);
             bytes.push(0);
         }
     }
@@ -252,7 +293,7 @@ fn render_kept(settings: &Settings) -> Vec<u8> {
 
 fn parse_kept(bytes: &[u8]) -> Option<Settings> {
     let rest = bytes.strip_prefix(KEPT_HEADER)?;
-    let mut texts = rest.split(|&byte| byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
+    let mut texts = rest.split(|&byte| byte == 0).map(<[u8]>::to_vec);
     let mut settings = Settings::new();
     loop {
         let name = texts.next()?;
@@ -270,16 +311,16 @@ mod tests {
     #[test]
     fn settings_that_name_programs_are_told_from_others() {
         for name in ["filter.x.clean", "filter.a.b=c.process", "diff.external", "diff.x.textconv", "core.sshcommand", "gpg.program"] {
-            assert!(names_a_program(name), "{name}");
+            assert!(names_a_program(name.as_bytes()), "{name}");
         }
-        for name in ["core.bare", "filter.clean", "diff.x", "user.name", "alias.x", "nosection"] {
-            assert!(!names_a_program(name), "{name}");
+        for name in ["core.bare", "filter.clean", "diff.x", "user.name", "alias.x", "nosection", "remote.origin.url"] {
+            assert!(!names_a_program(name.as_bytes()), "{name}");
         }
     }
 
     #[test]
     fn kept_settings_read_back_as_themselves() {
-        let settings = Settings::from([("filter.a.clean".to_owned(), "x\ny".to_owned()), ("diff.external".to_owned(), String::new())]);
+        let settings = Settings::from([(b"filter.\xff.clean".to_vec(), b"x\ny".to_vec()), (b"diff.external".to_vec(), Vec::new())]);
 
         assert_eq!(parse_kept(&render_kept(&settings)), Some(settings));
         assert_eq!(parse_kept(&render_kept(&Settings::new())), Some(Settings::new()));

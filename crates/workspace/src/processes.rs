@@ -1,7 +1,9 @@
 //! Which git processes are at work: those that carry our marks, and those that may hold a lock.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use proctor_process::ProcessIdentity;
@@ -80,32 +82,52 @@ impl Repository {
     /// A lock names no owner, and git closes the file long before it removes it (all through a hook, or
     /// while an editor is open), so an open file proves a holder but its absence proves nothing. Hence
     /// any git process counts that works in this repository, and one that we may not look into counts as
-    /// one that does. A wrong "lives" makes a person wait; a wrong "gone" makes them break a commit.
+    /// one that does, where it is the user's whom the lock belongs to. A wrong "lives" makes a person wait;
+    /// a wrong "gone" makes them break a commit.
     pub(crate) fn lock_holder_lives(&self, lock: &Path) -> bool {
-        // Other work trees of the repository can hold what is in the shared directory only.
-        let shared = !lock.starts_with(&self.git_dir);
-        others().into_iter().any(|pid| {
-            if has_open(pid, lock) {
-                return true;
-            }
-            Seen::of(pid).is_some_and(|seen| seen.is_git() && (shared || self.is_at_work_here(pid)))
-        })
+        let mut places = vec![self.work_tree.clone(), self.git_dir.clone(), self.common_dir.clone()];
+        if !lock.starts_with(&self.git_dir) || self.git_dir == self.common_dir {
+            // What is in the shared directory can be locked from every work tree.
+            places.extend(self.other_work_trees());
+        }
+        let owner = owner_of(lock);
+        others()
+            .into_iter()
+            .any(|pid| has_open(pid, lock) || (Seen::of(pid).is_some_and(|seen| seen.is_git()) && works_in(&places, pid, owner)))
     }
 
-    fn is_at_work_here(&self, pid: u32) -> bool {
-        let places = [&self.work_tree, &self.git_dir, &self.common_dir];
-        match std::fs::read_link(format!("/proc/{pid}/cwd")) {
-            Ok(directory) if places.iter().any(|place| directory.starts_with(place)) => return true,
-            Ok(_) => {}
-            // Somebody else's, or gone meanwhile.
-            Err(error) => return error.kind() == io::ErrorKind::PermissionDenied,
-        }
-        // Called from elsewhere with --git-dir or GIT_DIR.
-        ["cmdline", "environ"].iter().any(|file| match std::fs::read(format!("/proc/{pid}/{file}")) {
-            Ok(bytes) => places.iter().any(|place| holds(&bytes, place.as_os_str().as_bytes())),
-            Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
-        })
+    /// The tops of all work trees of the repository but the main one's, which is where the shared directory usually lies.
+    fn other_work_trees(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.common_dir.join("worktrees")).into_iter().flatten().flatten();
+        let pointers = entries.filter_map(|entry| std::fs::read(entry.path().join("gitdir")).ok());
+        let linked = pointers.filter_map(|pointer| Path::new(OsStr::from_bytes(pointer.trim_ascii_end())).parent().map(Path::to_owned));
+        linked.chain(self.common_dir.parent().map(Path::to_owned)).collect()
     }
+}
+
+fn owner_of(path: &Path) -> Option<u32> {
+    std::fs::symlink_metadata(path).ok().map(|metadata| metadata.uid())
+}
+
+/// Whether a git process works in one of these places. One that is not ours to look into does where it is `owner`'s.
+fn works_in(places: &[PathBuf], pid: u32, owner: Option<u32>) -> bool {
+    let cmdline = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    if ["fsmonitor--daemon", "credential-cache--daemon"].iter().any(|daemon| holds(&cmdline, daemon.as_bytes())) {
+        // They live for days, and lock nothing.
+        return false;
+    }
+    match std::fs::read_link(format!("/proc/{pid}/cwd")) {
+        Ok(directory) if places.iter().any(|place| directory.starts_with(place)) => return true,
+        Ok(_) => {}
+        // Somebody else's, or gone meanwhile.
+        Err(error) => {
+            let user = owner_of(Path::new(&format!("/proc/{pid}")));
+            return error.kind() == io::ErrorKind::PermissionDenied && user.is_some() && user == owner;
+        }
+    }
+    // Called from elsewhere with --git-dir or GIT_DIR.
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    [cmdline, environment].iter().any(|bytes| places.iter().any(|place| holds(bytes, place.as_os_str().as_bytes())))
 }
 
 fn has_open(pid: u32, path: &Path) -> bool {

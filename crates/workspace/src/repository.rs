@@ -186,7 +186,7 @@ impl Repository {
     /// Whether a commit would run a hook of the repository's. Needs no process once the settings are known.
     pub fn has_commit_hooks(&self) -> Result<bool, WorkspaceError> {
         const HOOKS: [&str; 5] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction"];
-        if self.has_setting(|name| name.starts_with("hook.") && name.ends_with(".command"))? {
+        if self.has_setting(|name| name.starts_with(b"hook.") && name.ends_with(b".command"))? {
             return Ok(true);
         }
         let folder = self.hooks_folder()?;

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use proctor_domain::{Oid, RepoPath};
+use proctor_process::killpoint;
 
 use crate::git::unreadable;
 use crate::repository::{file_error, parse_oid};
@@ -50,7 +51,9 @@ impl Repository {
         self.find_obstacles(&paths, &entries)?;
         let mut tree = TreePaths::new(&self.work_tree);
         self.remove_files(&mut tree, &paths, &entries)?;
+        killpoint::reach("restore removed");
         self.patiently(|| self.restore_index(&paths, &entries))?;
+        killpoint::reach("restore indexed");
         self.write_files(&mut tree, &entries)?;
         for (path, entry) in entries.iter().filter(|(_, entry)| entry.is_submodule()) {
             self.restore_submodule(path, entry)?;

@@ -1,5 +1,6 @@
 //! Keeping the contents of paths: snapshots as trees, references that hold them, what differs.
 
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use proctor_domain::{Oid, RepoPath};
 
 use crate::git::{Git, unreadable};
-use crate::repository::parse_oid;
+use crate::repository::{file_error, parse_oid};
 use crate::tree_path::{Presence, TreePaths, nul_separated, split_nul};
 use crate::{Repository, WorkspaceError};
 
@@ -26,6 +27,14 @@ impl TemporaryIndex {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Self(git_dir.join(format!("{TEMPORARY_INDEX}{}-{number}", std::process::id())))
+    }
+
+    /// Copies an index, where there is one. Git replaces that file as a whole, so a copy is never half of two.
+    pub(crate) fn begin_with(&self, index: &Path) -> Result<(), WorkspaceError> {
+        match std::fs::copy(index, &self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            copied => copied.map(drop).map_err(file_error(&self.0, "write")),
+        }
     }
 
     pub(crate) fn of(&self, git: Git) -> Git {
@@ -134,7 +143,7 @@ impl Repository {
         self.read_tree_into(head.as_ref(), index)
     }
 
-    pub(crate) fn read_tree_into(&self, tree: Option<&Oid>, index: &TemporaryIndex) -> Result<(), WorkspaceError> {
+    fn read_tree_into(&self, tree: Option<&Oid>, index: &TemporaryIndex) -> Result<(), WorkspaceError> {
         match tree {
             Some(tree) => index.of(self.quiet("read-tree")?).arg(&tree.0).run().map(drop),
             // An index that is not there is an empty one.

@@ -76,7 +76,12 @@ impl Repository {
 
     fn stage_in_own_index(&self, paths: &[RepoPath], head: Option<&Oid>, marker: &str) -> Result<TemporaryIndex, WorkspaceError> {
         let index = TemporaryIndex::new(&self.git_dir);
-        self.read_tree_into(head, &index)?;
+        if let Some(head) = head {
+            // From a copy of the user's, which knows the files' time stamps: else git would read every file of
+            // the repository again to see whether it is as in HEAD.
+            index.begin_with(&self.git_dir.join("index"))?;
+            index.of(self.quiet("read-tree")?).args(["--reset", &head.0]).run()?;
+        }
         let mut tree = TreePaths::new(&self.work_tree);
         let (mut present, mut absent) = (Vec::new(), Vec::new());
         for path in paths {

@@ -210,7 +210,8 @@ fn parse_change(rest: &[u8]) -> Option<Change> {
     let path = fields.nth(5)?;
     let kind = match (index, worktree) {
         (_, b'D') | (b'D', _) => ChangeKind::Deleted,
-        (b'A', _) => ChangeKind::Added,
+        // The second is `git add --intent-to-add`.
+        (b'A', _) | (_, b'A') => ChangeKind::Added,
         (_, _) if submodule.starts_with(b"S") => ChangeKind::SubmoduleMoved,
         (_, _) => ChangeKind::Modified,
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proctor_domain::{Oid, RepoPath};
 use proctor_workspace::{CommitEnd, Hooks, Repository, WorkspaceError};
 
-use crate::world::{World, make_executable, path, paths, write_script};
+use crate::world::{World, make_executable, path, paths, wait_until, write_script};
 
 fn oid(end: CommitEnd) -> Oid {
     match end {
@@ -149,6 +149,21 @@ fn untracked_paths_that_the_caller_did_not_mark_are_found() {
 }
 
 #[test]
+fn a_file_that_the_user_only_intends_to_add_is_added_or_left_as_it_is_named() {
+    let world = World::new();
+    let repository = world.repository();
+    for name in ["ours", "users"] {
+        world.write(name, "x\n");
+        world.git(&["add", "--intent-to-add", name]);
+    }
+
+    oid(world.commit(&repository, &paths(&["ours"])));
+
+    assert_eq!(world.committed(), "A\tours\n");
+    assert_eq!(world.short_status(), " A users\n");
+}
+
+#[test]
 fn the_first_commit_of_a_repository_takes_the_named_paths_only() {
     let world = World::unborn();
     let repository = world.repository();
@@ -228,6 +243,7 @@ fn a_hook_that_adds_to_the_commit_and_one_that_amends_it_are_followed() {
     world.write("kept", "raw\n");
     oid(world.commit(&repository, &paths(&["kept"])));
     assert_eq!(world.git(&["show", "HEAD:kept"]), "formatted\n");
+    assert_eq!(world.short_status(), "", "the index follows what the hook made of the commit");
     world.remove(".git/hooks/pre-commit");
     world.hook(
         "post-commit",
@@ -433,6 +449,18 @@ fn an_ignored_path_that_is_named_is_committed() {
 #[test]
 fn maintenance_goes_on_by_itself() {
     let world = World::new();
+    for (name, value) in [
+        ("maintenance.auto", "true"),
+        ("maintenance.gc.enabled", "false"),
+        ("maintenance.commit-graph.enabled", "true"),
+        // However little there is to do.
+        ("maintenance.commit-graph.auto", "-1"),
+    ] {
+        world.git(&["config", name, value]);
+    }
 
     world.repository().maintenance().unwrap();
+
+    let graph = world.top.join(".git/objects/info/commit-graphs/commit-graph-chain");
+    wait_until("a commit graph", || graph.exists());
 }

@@ -144,6 +144,53 @@ fn a_planted_filter_is_not_run_wherever_its_settings_are() {
 }
 
 #[test]
+fn a_planted_filter_whose_name_is_no_text_is_not_run() {
+    let world = World::new();
+    let repository = world.repository();
+    repository.guard_config(None).unwrap();
+    let plant = Plant::new(&world, "filter");
+    let config = world.top.join(".git/config");
+    let mut settings = std::fs::read(&config).unwrap();
+    settings.extend([b"[filter \"\xff\"]\nclean = ", plant.command().as_bytes(), b"\n"].concat());
+    std::io::Write::write_all(&mut std::fs::File::create(config).unwrap(), &settings).unwrap();
+    std::fs::create_dir_all(world.top.join(".git/info")).unwrap();
+    let mut attributes = std::fs::File::create(world.top.join(".git/info/attributes")).unwrap();
+    std::io::Write::write_all(&mut attributes, b"kept filter=\xff\n").unwrap();
+
+    check(&world, &repository, &plant);
+}
+
+#[test]
+fn a_planted_source_of_missing_objects_is_not_asked() {
+    let world = World::new();
+    let repository = world.repository();
+    repository.guard_config(None).unwrap();
+    let plant = Plant::new(&world, "fetch");
+    // Git talks to what it fetches from, and would wait for an answer.
+    write_script(&plant.program, &format!("echo ran >> '{}'", plant.trace.display()));
+    for (name, value) in [
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "evil"),
+        ("remote.evil.promisor", "true"),
+        ("remote.evil.url", &format!("ext::{}", plant.command())),
+        ("protocol.ext.allow", "always"),
+    ] {
+        world.git(&["config", name, value]);
+    }
+    let blob = world.git(&["rev-parse", "HEAD:kept"]);
+    let (folder, file) = blob.trim().split_at(2);
+    std::fs::remove_file(world.top.join(".git/objects").join(folder).join(file)).unwrap();
+    let _ = world.try_git(&world.top, &["cat-file", "-p", "HEAD:kept"]);
+    assert!(plant.take(), "the plant does not work");
+    world.remove("kept");
+
+    let restored = repository.restore(&paths(&["kept"]), repository.head().unwrap().commit.as_ref());
+
+    assert!(restored.is_err());
+    assert!(!plant.take());
+}
+
+#[test]
 fn a_users_settings_file_that_a_step_makes_is_noticed() {
     let world = World::new();
     let without_global = world.variables().into_iter().filter(|(name, _)| name != "GIT_CONFIG_GLOBAL");

@@ -33,10 +33,10 @@ impl World {
         let world = Self { root, top, extra: Vec::new() };
         std::fs::create_dir_all(world.home()).unwrap();
         std::fs::create_dir_all(&world.top).unwrap();
-        for (name, value) in [("user.name", "A User"), ("user.email", "user@example.com"), ("init.defaultBranch", "main")] {
-            world.git_in(&world.home(), &["config", "--global", name, value]);
-        }
-        world.git_in(&world.home(), &["config", "--global", "protocol.file.allow", "always"]);
+        // What the test's user does need not survive a power cut.
+        let settings = "[user]\nname = A User\nemail = user@example.com\n[init]\ndefaultBranch = main\n\
+                        [protocol \"file\"]\nallow = always\n[core]\nfsync = none\n[maintenance]\nauto = false\n";
+        write(&world.home().join(".gitconfig"), settings);
         world
     }
 
