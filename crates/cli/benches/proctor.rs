@@ -55,6 +55,23 @@ fn pairs(count: usize, mut ours: impl FnMut() -> Duration, mut baseline: impl Fn
     (of(|pair| pair.0), of(|pair| pair.1), median(ratios))
 }
 
+/// A procedure with these keys and this bash script, in turn, each in a repository of its own.
+fn procedure_and_script(size: &Size, card: &str, script: &str) -> (f64, f64, f64) {
+    pairs(
+        size.pairs,
+        || {
+            let world = world().with_card("bench", card);
+            timed(|| drop(world.proctor(&["--quiet", "procedure", "run", "bench"]).expect_code(0)))
+        },
+        || {
+            let world = world();
+            let path = world.root().join("bench.sh");
+            world.write(&path, script);
+            timed(|| drop(world.run("bash", &[path.to_str().unwrap()]).expect_code(0)))
+        },
+    )
+}
+
 fn command(number: usize) -> String {
     format!("mkdir -p out; seq 1 200 | sort -r > out/{number}.txt")
 }
@@ -77,19 +94,7 @@ fn steps(size: &Size) {
             "bash -euo pipefail -c '{run}'\nbash -euo pipefail -c '{validate}'\ngit add -A\ngit commit -q -m 'Complete step: s{number}'\n"
         );
     }
-    let (ours, baseline, ratio) = pairs(
-        size.pairs,
-        || {
-            let world = world().with_card("bench", &card);
-            timed(|| drop(world.proctor(&["--quiet", "procedure", "run", "bench"]).expect_code(0)))
-        },
-        || {
-            let world = world();
-            world.write(world.root().join("bench.sh"), &script);
-            let path = world.root().join("bench.sh");
-            timed(|| drop(world.run("bash", &[path.to_str().unwrap()]).expect_code(0)))
-        },
-    );
+    let (ours, baseline, ratio) = procedure_and_script(size, &card, &script);
     println!("steps: {} steps in {ours:.0} ms; the same by a bash script {baseline:.0} ms; ratio {ratio:.3} (at most 1.25)", size.steps);
 }
 
@@ -102,19 +107,7 @@ fn overhead(size: &Size) {
         let _ = write!(card, "  - id: s{number}\n    run: {{shells: ['true']}}\n");
         script.push_str("bash -euo pipefail -c true\ngit status --porcelain=v2 --branch -z -uall >/dev/null\n");
     }
-    let (ours, baseline, _) = pairs(
-        size.pairs,
-        || {
-            let world = world().with_card("bench", &card);
-            timed(|| drop(world.proctor(&["--quiet", "procedure", "run", "bench"]).expect_code(0)))
-        },
-        || {
-            let world = world();
-            world.write(world.root().join("bench.sh"), &script);
-            let path = world.root().join("bench.sh");
-            timed(|| drop(world.run("bash", &[path.to_str().unwrap()]).expect_code(0)))
-        },
-    );
+    let (ours, baseline, _) = procedure_and_script(size, &card, &script);
     let steps = f64::from(u32::try_from(size.steps).unwrap());
     let (ours, baseline) = (ours / steps, baseline / steps);
     println!("overhead: {ours:.2} ms a step, bash and git alone {baseline:.2} ms: {:.2} ms more (under 3 ms)", ours - baseline);
