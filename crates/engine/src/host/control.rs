@@ -2,19 +2,21 @@
 //!
 //! A host has a *leash*, a pair of sockets, to the driver that started it. There it gets the sessions it is to run, one
 //! after the other, and there it says that one is over; when the driver lets go of the leash, the host finishes what it
-//! is at and exits. Other drivers reach it by a socket in the folder of the session that it runs.
+//! is at and exits. Other drivers reach it by a socket in the folder of the session that it runs. It is the same socket
+//! in every folder, so they say which session they mean, and are sent away when that is over.
 //!
 //! A driver asks for an interrupt, or to be told of new output. Everything of weight goes through files, so a lost
 //! message loses nothing.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use proctor_process::descriptors;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,9 @@ const SEND_LIMIT: Duration = Duration::from_secs(10);
 #[serde(default)]
 struct DriverMessage {
     version: u64,
+    /// The session that is meant; on a leash it is the one that was handed over last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     interrupt: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -94,6 +99,8 @@ pub(super) struct Heard {
 #[derive(Debug)]
 pub(super) struct Line {
     stream: UnixStream,
+    /// The session that is meant, where the other end must be told.
+    session: Option<String>,
     pending: Vec<u8>,
     /// How much of `pending` is known to hold no end of a line.
     searched: usize,
@@ -110,7 +117,7 @@ impl Line {
     /// A connection that carries requests and notices.
     pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self { stream, pending: Vec::new(), searched: 0, limit: LINE_LIMIT })
+        Ok(Self { stream, session: None, pending: Vec::new(), searched: 0, limit: LINE_LIMIT })
     }
 
     /// Either end of a leash.
@@ -124,21 +131,31 @@ impl Line {
     /// Connects to the host of this session.
     pub(super) fn connect(folder: &SessionFolder) -> io::Result<Self> {
         let open = File::open(folder.path())?;
-        Self::new(UnixStream::connect(descriptors::short_path(open.as_fd(), Path::new(CONTROL_SOCKET)))?)
+        let stream = UnixStream::connect(descriptors::short_path(open.as_fd(), Path::new(CONTROL_SOCKET)))?;
+        let line = Self { session: Some(folder.session()), ..Self::new(stream)? };
+        line.say(line.message());
+        Ok(line)
+    }
+
+    fn message(&self) -> DriverMessage {
+        DriverMessage { version: VERSION, session: self.session.clone(), ..DriverMessage::default() }
+    }
+
+    fn say(&self, message: DriverMessage) {
+        let _ = (&self.stream).write_all(&encode(&message));
     }
 
     /// Sends a request. A host that is gone can't be asked, which is no error: its end shows elsewhere.
     pub(super) fn ask(&self, request: Request) {
-        let message = match request {
-            Request::Interrupt => DriverMessage { version: VERSION, interrupt: true, ..DriverMessage::default() },
-            Request::Follow => DriverMessage { version: VERSION, follow: true, ..DriverMessage::default() },
-        };
-        let _ = (&self.stream).write_all(&encode(&message));
+        self.say(match request {
+            Request::Interrupt => DriverMessage { interrupt: true, ..self.message() },
+            Request::Follow => DriverMessage { follow: true, ..self.message() },
+        });
     }
 
     /// Sends a session to the host at the other end of this leash.
     pub(super) fn assign(&self, assignment: Assignment) -> io::Result<()> {
-        let line = encode(&DriverMessage { version: VERSION, assignment: Some(assignment), ..DriverMessage::default() });
+        let line = encode(&DriverMessage { assignment: Some(assignment), ..self.message() });
         // It may be larger than what the socket holds, so this may wait for the host; but not for one that hangs.
         self.stream.set_nonblocking(false)?;
         self.stream.set_write_timeout(Some(SEND_LIMIT))?;
@@ -248,7 +265,9 @@ pub(super) struct Control {
     /// The leash, while its driver holds the other end.
     leash: Option<Connection>,
     /// `None` where no socket could be made: the session can be run without.
-    listener: Option<UnixListener>,
+    socket: Option<Socket>,
+    /// The session's id.
+    session: String,
     strangers: Vec<Connection>,
     /// Whether somebody asked for the end of the session.
     interrupted: bool,
@@ -257,19 +276,32 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Opens the session's socket beside the leash.
-    pub(super) fn open(folder: &SessionFolder, leash: Line) -> Self {
+    /// Opens the session's socket beside the leash. `socket` is that of the session before, where there was one.
+    pub(super) fn open(folder: &SessionFolder, leash: Line, socket: Option<Socket>) -> Self {
         let leash = Some(Connection { line: leash, follows: false });
-        let listener = listen(folder).ok();
-        let mut control = Self { leash, listener, strangers: Vec::new(), interrupted: false, grown: false, told: None };
+        let socket = socket.and_then(|socket| socket.enter(folder).ok()).or_else(|| Socket::bind(folder).ok());
+        let session = folder.session();
+        let mut control = Self { leash, socket, session, strangers: Vec::new(), interrupted: false, grown: false, told: None };
         // What came together with the assignment was read with it, and nobody would be woken for it.
         control.take_requests();
         control
     }
 
-    /// Closes the session's socket and gives the leash back, if somebody still holds it.
-    pub(super) fn close(self) -> Option<Line> {
-        self.leash.map(|leash| leash.line)
+    /// Sends the strangers away, and gives back the leash, if somebody still holds it, and the socket.
+    pub(super) fn close(mut self) -> (Option<Line>, Option<Socket>) {
+        // Those as well who have just come.
+        self.accept();
+        (self.leash.map(|leash| leash.line), self.socket)
+    }
+
+    fn accept(&mut self) {
+        while let Some(Ok((stream, _))) = self.socket.as_ref().map(|socket| socket.listener.accept()) {
+            if self.strangers.len() < CONNECTIONS
+                && let Ok(line) = Line::new(stream)
+            {
+                self.strangers.push(Connection { line, follows: false });
+            }
+        }
     }
 
     fn connections(&self) -> impl Iterator<Item = &Connection> {
@@ -278,23 +310,21 @@ impl Control {
 
     /// What to wait on.
     pub(super) fn sources(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.listener.iter().map(AsFd::as_fd).chain(self.connections().map(|connection| connection.line.as_fd()))
+        self.socket.iter().map(|socket| socket.listener.as_fd()).chain(self.connections().map(|connection| connection.line.as_fd()))
     }
 
     /// Takes what has come in.
     pub(super) fn take_requests(&mut self) {
-        while let Some(Ok((stream, _))) = self.listener.as_ref().map(UnixListener::accept) {
-            if self.strangers.len() < CONNECTIONS
-                && let Ok(line) = Line::new(stream)
-            {
-                self.strangers.push(Connection { line, follows: false });
-            }
-        }
+        self.accept();
+        let session = &self.session;
         let interrupted = &mut self.interrupted;
         let mut follower_came = false;
         let mut is_open = |connection: &mut Connection| {
             let received = connection.line.receive::<DriverMessage>();
             for message in received.messages {
+                if message.session.as_ref().is_some_and(|meant| meant != session) {
+                    return false;
+                }
                 *interrupted |= message.interrupt;
                 follower_came |= message.follow;
                 connection.follows |= message.follow;
@@ -336,12 +366,31 @@ impl Control {
     }
 }
 
-/// The path of a socket holds 108 bytes, and the folder may lie deeper than that, so it is named by its descriptor.
-fn listen(folder: &SessionFolder) -> io::Result<UnixListener> {
-    let open = File::open(folder.path())?;
-    let listener = UnixListener::bind(descriptors::short_path(open.as_fd(), Path::new(CONTROL_SOCKET)))?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
+/// The socket by which drivers find a host that they hold no leash to.
+#[derive(Debug)]
+pub(super) struct Socket {
+    listener: UnixListener,
+    /// The socket's file, to be linked into the folders of further sessions: that costs a tenth of another socket.
+    file: OwnedFd,
+}
+
+impl Socket {
+    /// The path of a socket holds 108 bytes, and the folder may lie deeper than that, so it is named by its descriptor.
+    fn bind(folder: &SessionFolder) -> io::Result<Self> {
+        let open = File::open(folder.path())?;
+        let path = descriptors::short_path(open.as_fd(), Path::new(CONTROL_SOCKET));
+        let listener = UnixListener::bind(&path)?;
+        listener.set_nonblocking(true)?;
+        let file = rustix::fs::open(&path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self { listener, file })
+    }
+
+    /// Makes it the socket of this session too. Fails when its file was removed, or lies on another file system.
+    fn enter(self, folder: &SessionFolder) -> io::Result<Self> {
+        let by_descriptor = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        rustix::fs::linkat(CWD, by_descriptor, CWD, folder.path().join(CONTROL_SOCKET), AtFlags::SYMLINK_FOLLOW)?;
+        Ok(self)
+    }
 }
 
 #[cfg(test)]
@@ -412,7 +461,7 @@ mod tests {
         driver.ask(Request::Follow);
 
         let next = host.take_assignment();
-        let mut control = Control::open(&SessionFolder::new(folder.path()), host);
+        let mut control = Control::open(&SessionFolder::new(folder.path()), host, None);
 
         assert!(matches!(next, Next::Session(_)));
         assert!(!control.is_interrupted());

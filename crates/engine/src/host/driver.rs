@@ -50,32 +50,19 @@ pub fn start(spec: &SessionSpec, program: &Path) -> Result<Attached, HostError> 
     if folder.is_fenced() {
         return Err(HostError::Fenced { session: folder.session() });
     }
-    if folder.spec().exists() {
+    if folder.was_started() {
         return Err(HostError::AlreadyStarted { session: folder.session() });
     }
     for (text, number) in spec.shells.iter().zip(1..) {
         write_plainly(&folder.shell(number), text.as_bytes())?;
     }
-    write_plainly(&folder.output(), b"")?;
-    let (own, around) = markers(spec);
-    let at_hand = kennel::take(program, &around);
-    let stored = StoredSpec::of(spec, at_hand.as_ref().and_then(|host| host.identity()).map(ToString::to_string));
-    // The last file, because its presence says that a host may be under way.
-    write_json(&folder.spec(), &stored)?;
+    // Making a file is the dearest thing that a short session does. A text that names this one finds it there; whatever
+    // else may append to it.
+    if spec.shells.iter().any(|text| text.contains("PROCTOR_OUTPUT")) {
+        write_plainly(&folder.output(), b"")?;
+    }
     let since = ticks_now();
-    let handed = match at_hand {
-        Some(host) => Ok(host),
-        None => spawn(spec, program, around),
-    };
-    let mut environment = spec.environment.clone();
-    environment.retain(|(name, _)| name != MARKER);
-    environment.push((MARKER.into(), own));
-    let assignment = Assignment::new(&spec.folder, stored, &environment, killpoint::for_next_session());
-    let handed = handed.and_then(|host| match host.line().assign(assignment) {
-        Ok(()) => Ok(host),
-        Err(source) => Err(HostError::HandOver { session: folder.session(), source }),
-    });
-    match handed {
+    match hand_over(spec, program, &folder) {
         Ok(host) => Ok(Attached::to_leashed(folder, &spec.lock, host, since)),
         Err(error) => {
             // A host that got half of it does nothing. If even this fails, the session will be found lost instead of never
@@ -83,6 +70,34 @@ pub fn start(spec: &SessionSpec, program: &Path) -> Result<Attached, HostError> 
             let _ = std::fs::remove_file(folder.spec());
             Err(error)
         }
+    }
+}
+
+/// Hands the session to a host: a waiting one where there is one.
+fn hand_over(spec: &SessionSpec, program: &Path, folder: &SessionFolder) -> Result<LeashedHost, HostError> {
+    let (own, around) = markers(spec);
+    let mut environment = spec.environment.clone();
+    environment.retain(|(name, _)| name != MARKER);
+    environment.push((MARKER.into(), own));
+    let killpoint = killpoint::for_next_session();
+    let announce = |host: Option<&LeashedHost>| -> Result<Assignment, HostError> {
+        let stored = StoredSpec::of(spec, host.and_then(LeashedHost::identity).map(ToString::to_string));
+        // The last file, because its presence says that a host may be under way.
+        write_json(&folder.spec(), &stored)?;
+        Ok(Assignment::new(&spec.folder, stored, &environment, killpoint.clone()))
+    };
+    if let Some(waiting) = kennel::take(program, &around) {
+        let assignment = announce(Some(&waiting))?;
+        if waiting.line().assign(assignment).is_ok() {
+            return Ok(waiting);
+        }
+        // It died this very moment.
+    }
+    let assignment = announce(None)?;
+    let host = spawn(spec, program, around)?;
+    match host.line().assign(assignment) {
+        Ok(()) => Ok(host),
+        Err(source) => Err(HostError::HandOver { session: folder.session(), source }),
     }
 }
 
@@ -131,7 +146,7 @@ pub fn find(folder: &Path, lock: &Path) -> Result<Found, HostError> {
                     return Ok(Found::Live(attached));
                 }
             }
-            None if !folder.spec().exists() && !folder.is_fenced() => return Ok(Found::NeverStarted),
+            None if !folder.was_started() && !folder.is_fenced() => return Ok(Found::NeverStarted),
             None if is_on_its_way(&folder) => {}
             None => match take_over(&folder, lock, None)? {
                 TakeOver::Done(_) => return Ok(Found::Lost),
@@ -206,8 +221,8 @@ pub(super) fn take_over(folder: &SessionFolder, lock: &Path, handed_over_since: 
     folder.create()?;
     // Only the death of processes matters here, for a power cut ends every host.
     durable::write(&folder.fence(), b"{\"version\":1}\n", Durability::Renamed)?;
-    // A spec that can't be read must not keep orphans alive.
-    let linger = read_json::<StoredSpec>(&folder.spec()).ok().flatten().map(|spec| spec.linger).unwrap_or_default();
+    // A file that can't be read must not keep orphans alive.
+    let linger = read_json::<StoredHost>(&folder.host()).ok().flatten().map(StoredHost::into_linger).unwrap_or_default();
     let ended = Remains { session: folder.session(), handed_over_since, linger }.end();
     drop(held);
     Ok(TakeOver::Done(ended))
@@ -228,7 +243,13 @@ fn attach(folder: &SessionFolder, lock: &Path, holder: &str) -> Result<Option<At
     if !identity.is_alive() {
         return Ok(None);
     }
-    Ok(Attached::to_stranger(folder.clone(), lock, identity, Line::connect(folder).ok()))
+    let line = Line::connect(folder).ok();
+    // The socket is the host's and not the session's alone. Whoever connects after the session's end is heard only in
+    // the next one, but then the report was there before.
+    if folder.report().exists() {
+        return Ok(None);
+    }
+    Ok(Attached::to_stranger(folder.clone(), lock, identity, line))
 }
 
 /// The marker of the session, whose last part is its own id, and the part before that: the sessions around it.

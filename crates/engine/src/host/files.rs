@@ -78,6 +78,16 @@ impl SessionFolder {
         self.path.join("fence")
     }
 
+    /// Whether a host was ever given the session. Its spec becomes the host's file when a host has it.
+    pub(super) fn was_started(&self) -> bool {
+        self.spec().exists() || self.host().exists()
+    }
+
+    /// Whether a host has ever begun the session.
+    pub(super) fn has_traces(&self) -> bool {
+        self.host().exists() || self.report().exists()
+    }
+
     pub(super) fn is_fenced(&self) -> bool {
         self.fence().exists()
     }
@@ -109,15 +119,29 @@ pub(super) struct StoredHost {
     version: u64,
     identity: String,
     started: Timestamp,
+    #[serde(default)]
+    linger: Vec<String>,
 }
 
 impl StoredHost {
     /// `started` is the time at which the host took its lock, by the clock of the lock's file system: the one
     /// that the change times of files are compared with.
-    pub(super) fn new(identity: &ProcessIdentity, started: Option<std::time::SystemTime>) -> Self {
+    pub(super) fn new(identity: &ProcessIdentity, started: Option<std::time::SystemTime>, linger: &[String]) -> Self {
         let since_epoch = started.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
         let millis = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
-        Self { version: VERSION, identity: identity.to_string(), started: Timestamp(millis) }
+        Self { version: VERSION, identity: identity.to_string(), started: Timestamp(millis), linger: linger.to_vec() }
+    }
+
+    /// Names of programs that may outlive the session.
+    pub(super) fn into_linger(self) -> Vec<String> {
+        self.linger
+    }
+
+    /// Writes it over the session's spec, which nobody needs when a host has it, and gives that its own name: a file that is
+    /// written over costs a tenth of a new one.
+    pub(super) fn write(&self, folder: &SessionFolder) -> Result<(), HostError> {
+        write_json(&folder.spec(), self)?;
+        std::fs::rename(folder.spec(), folder.host()).map_err(|source| files_error(&folder.host(), source))
     }
 
     pub(super) fn identity(&self) -> Option<ProcessIdentity> {

@@ -21,8 +21,8 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::HostError;
 use super::assignment::{Assignment, StoredSpec};
-use super::control::{Control, Line, Next};
-use super::files::{SessionFolder, StoredHost, encode_report, write_json, write_plainly, write_report};
+use super::control::{Control, Line, Next, Socket};
+use super::files::{SessionFolder, StoredHost, encode_report, write_plainly, write_report};
 use super::outputs;
 use super::streams::{self, LIMITS, StreamLog};
 use super::supervise::{Held, Supervisor};
@@ -100,7 +100,7 @@ fn serve() -> Result<(), Trouble> {
     let mut leash = descriptors::take_stdin().and_then(Line::leash).map_err(Trouble::Leash)?;
     let signals = Signals::listen(&[Signal::Terminate, Signal::Interrupt, Signal::Hangup, Signal::FileSize])?;
     family::become_subreaper().map_err(Trouble::Subreaper)?;
-    let host = Host { identity: ProcessIdentity::current()?, signals };
+    let mut host = Host { identity: ProcessIdentity::current()?, signals, socket: None };
     while let Some(assignment) = host.next_assignment(&mut leash) {
         match host.serve(&assignment, leash)? {
             Some(kept) => leash = kept,
@@ -113,6 +113,8 @@ fn serve() -> Result<(), Trouble> {
 struct Host {
     identity: ProcessIdentity,
     signals: Signals,
+    /// The socket for drivers that do not hold the leash, once there is one.
+    socket: Option<Socket>,
 }
 
 impl Host {
@@ -136,7 +138,7 @@ impl Host {
     }
 
     /// Runs one session. Gives the leash back when the host is good for another one.
-    fn serve(&self, assignment: &Assignment, leash: Line) -> Result<Option<Line>, Trouble> {
+    fn serve(&mut self, assignment: &Assignment, leash: Line) -> Result<Option<Line>, Trouble> {
         killpoint::arm_host(assignment.killpoint.clone());
         reach_in_host("before-lock");
         let folder = SessionFolder::new(&assignment.folder());
@@ -145,10 +147,10 @@ impl Host {
             return Ok(None);
         };
         reach_in_host("after-lock");
-        let control = Control::open(&folder, leash);
-        write_json(&folder.host(), &StoredHost::new(&self.identity, lock.touched()))?;
+        let control = Control::open(&folder, leash, self.socket.take());
+        StoredHost::new(&self.identity, lock.touched(), &assignment.spec.linger).write(&folder)?;
         let begun = Instant::now();
-        let streams = [StreamLog::create(folder.stdout(), LIMITS), StreamLog::create(folder.stderr(), LIMITS)];
+        let streams = [StreamLog::new(folder.stdout(), LIMITS), StreamLog::new(folder.stderr(), LIMITS)];
         let held = Held { lock, control, signals: &self.signals };
         let mut supervisor = Supervisor::new(assignment, &folder, held, streams);
         let (end, shells) = run_shells(&mut supervisor, assignment.spec.shells);
@@ -178,7 +180,8 @@ impl Host {
         reach_in_host("after-report");
         // Who hears that the session is over may look at its lock next.
         drop(left.held.lock);
-        let leash = left.held.control.close();
+        let (leash, socket) = left.held.control.close();
+        self.socket = socket;
         if let Some(leash) = &leash {
             leash.tell_done();
         }
@@ -193,7 +196,7 @@ impl Host {
 /// or somebody may have given the session up while this host was on its way (a fence).
 fn take_lock(folder: &SessionFolder, spec: &StoredSpec, identity: &ProcessIdentity) -> Result<Option<HeldLock>, Trouble> {
     match lock::try_acquire(&spec.lock(), &identity.to_string())? {
-        Attempt::Acquired(_) if folder.is_fenced() || folder.host().exists() => Ok(None),
+        Attempt::Acquired(_) if folder.is_fenced() || folder.has_traces() => Ok(None),
         Attempt::Acquired(lock) => Ok(Some(lock)),
         Attempt::Held { .. } => Ok(None),
     }

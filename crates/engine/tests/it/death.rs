@@ -52,7 +52,10 @@ fn a_host_that_comes_after_the_fence_does_nothing() {
 #[test]
 fn a_program_that_is_no_host_loses_the_session() {
     let world = world(&["touch ran"]);
-    let mut attached = start(&world.spec, "/bin/true".as_ref()).unwrap();
+    let program = world.path().join("no-host");
+    let script = "#!/bin/bash\nread -r _\n";
+    bash("cat > no-host; chmod +x no-host").dir(world.path()).stdin(Stdin::Bytes(script.into())).run(None).unwrap();
+    let mut attached = start(&world.spec, &program).unwrap();
 
     let waited = wait(&mut attached);
 
@@ -99,7 +102,7 @@ fn a_second_host_of_a_living_session_does_nothing() {
     let mut attached = world.start();
     assert!(until(|| world.work("ran").exists()));
 
-    std::fs::remove_file(world.file("spec.json")).unwrap();
+    std::fs::remove_file(world.file("host.json")).unwrap();
     let second = world.start();
     let host = second.host().cloned().unwrap();
     drop(second);
@@ -115,7 +118,7 @@ fn a_host_of_a_session_that_is_over_does_nothing() {
     let world = world(&["echo x >> ran"]);
     let first = world.run();
 
-    std::fs::remove_file(world.file("spec.json")).unwrap();
+    std::fs::remove_file(world.file("host.json")).unwrap();
     let second = world.run();
 
     assert_eq!(first, second);
@@ -127,7 +130,7 @@ fn a_living_session_can_not_be_fenced() {
     let world = world(&["read -r _ < go"]);
     bash("mkfifo go").dir(&world.spec.directory).run(None).unwrap();
     let mut attached = world.start();
-    assert!(until(|| world.file("stdout.log").exists()));
+    assert!(until(|| world.file("host.json").exists()));
 
     let error = fence(&world.spec.folder, &world.spec.lock).unwrap_err();
 

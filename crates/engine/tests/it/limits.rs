@@ -140,7 +140,7 @@ fn a_running_session_gives_signs_of_life() {
     bash("mkfifo go").dir(&world.spec.directory).run(None).unwrap();
     assert_eq!(last_sign_of_life(&world.spec.lock), None);
     let mut attached = world.start();
-    assert!(until(|| world.file("stdout.log").exists()));
+    assert!(until(|| world.file("host.json").exists()));
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
     std::fs::File::options().write(true).open(&world.spec.lock).unwrap().set_modified(long_ago).unwrap();
 

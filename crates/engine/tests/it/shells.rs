@@ -92,7 +92,7 @@ fn shells_get_the_given_environment_and_it_is_in_no_file() {
     let seen: BTreeMap<&str, &str> = printed.lines().filter_map(|line| line.split_once('=')).collect();
     assert!(seen.keys().all(|name| expected.contains(name)), "{seen:?}");
     assert_eq!((seen["GREETING"], seen["PROCTOR_OUTPUT"]), ("hello", world.file("output").to_str().unwrap()));
-    for name in ["spec.json", "host.json", "shell-1.sh"] {
+    for name in ["host.json", "shell-1.sh"] {
         assert!(!world.read(name).contains("hunter2"), "{name}");
     }
 }
@@ -188,12 +188,12 @@ fn a_deep_folder_is_no_obstacle() {
 
 #[test]
 fn what_a_session_keeps_is_private() {
-    let world = world(&["echo x"]);
+    let world = world(&["echo x; echo y >&2; echo z=1 >> $PROCTOR_OUTPUT"]);
     world.run();
 
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&world.spec.folder), 0o700);
-    for name in ["spec.json", "host.json", "report.json", "stdout.log", "stderr.log", "shell-1.sh", "output"] {
+    for name in ["host.json", "report.json", "stdout.log", "stderr.log", "shell-1.sh", "output"] {
         assert_eq!(mode(&world.file(name)), 0o600, "{name}");
     }
     assert_eq!(mode(&world.spec.lock), 0o600);
