@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use proctor_domain::session::SessionEnd;
 use proctor_engine::{Found, HostError, Waited, fence, start};
 use proctor_process::lock::{Attempt, try_acquire};
 use proctor_process::{ProcessIdentity, Signal, Stdin};
@@ -304,18 +303,4 @@ fn a_lock_that_somebody_else_holds_for_a_moment_is_waited_for() {
     });
 
     assert!(matches!(waited, Waited::Lost), "{waited:?}");
-}
-
-#[test]
-fn an_interrupt_to_a_dead_host_is_no_error() {
-    let world = world(&["true"]);
-    let mut attached = world.start();
-    let host = attached.host().cloned();
-    if let Some(host) = host {
-        is_gone(&host);
-    }
-
-    attached.interrupt();
-
-    assert_eq!(ended(wait(&mut attached)).end, SessionEnd::Completed);
 }
