@@ -7,6 +7,7 @@ use proctor_domain::procedure::{CheckResult, StepRecord, StepState};
 use proctor_orchestrator::procedure::{Notice, Stop};
 
 use crate::printer::{Printer, Stream, Style, Talk, visible_line};
+use crate::run_text::counted;
 
 /// How often the live line shows that time passes.
 const TICK: Duration = Duration::from_millis(200);
@@ -145,7 +146,7 @@ fn spinner() -> ProgressBar {
 fn restored(salvage: Option<&str>, paths: usize) -> String {
     match salvage {
         Some(reference) => {
-            format!("  its attempt came to no end: {paths} changed path(s) saved under {reference} and put back; trying again")
+            format!("  its attempt came to no end: {} saved under {reference} and put back; trying again", counted(paths, "changed path"))
         }
         None => "  its attempt came to no end and left nothing; trying again".to_owned(),
     }
@@ -155,7 +156,7 @@ fn heeded(stop: Stop) -> &'static str {
     match stop {
         Stop::No => "",
         Stop::AfterStep => "stopping after this step; Ctrl-C again ends it now",
-        Stop::Now => "ending the session; Ctrl-C again leaves it to finish by itself",
+        Stop::Now => "ending the session; the run can be resumed",
         Stop::Leave => "leaving; a session at work goes on, and `proctor procedure resume` follows it",
     }
 }

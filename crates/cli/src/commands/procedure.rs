@@ -57,8 +57,3 @@ impl<'finding> From<&'finding Finding> for FindingObject<'finding> {
         }
     }
 }
-
-/// `1 error`, `2 errors`.
-fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}

@@ -37,7 +37,12 @@ pub fn run(invocation: &Invocation, args: &TrustArgs) -> Result<ExitCode, Report
     let consent = place.consent(place.find_state(invocation)?.as_ref())?;
     match consent {
         Consent::NotNeeded => invocation.printer.say("this repository's settings ask for nothing that needs your consent"),
-        Consent::Given => invocation.printer.say("you have accepted these values"),
+        Consent::Given => {
+            invocation.printer.say("you have accepted these values");
+            if !args.json {
+                describe(invocation, &place, &sensitive);
+            }
+        }
         Consent::Missing if args.json && !args.yes => {}
         Consent::Missing => {
             refuse_under_session(invocation)?;

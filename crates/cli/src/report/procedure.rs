@@ -5,6 +5,7 @@ use proctor_domain::procedure::HaltReason;
 use proctor_orchestrator::procedure::{ProcedureError, Refusal};
 
 use super::{Kind, Report};
+use crate::run_text::counted;
 
 /// No more paths are listed.
 const LISTED: usize = 20;
@@ -34,7 +35,8 @@ impl From<ProcedureError> for Report {
             ProcedureError::InputTooLong { .. } => {
                 Self::failed_to(Kind::User, &error).hint("write long text to a file and give its path as the input")
             }
-            ProcedureError::NothingToResume => Self::failed_to(Kind::User, &error).hint("`proctor runs` lists the runs of this repository"),
+            ProcedureError::NothingToResume => Self::new(Kind::User, "there is no run to resume in this working tree")
+                .hint("`proctor runs` lists the runs of this repository"),
             ProcedureError::DamagedRun { ref run, .. }
             | ProcedureError::EmptyRun { ref run }
             | ProcedureError::LostDefinition { ref run, .. } => {
@@ -146,8 +148,10 @@ impl Report {
 pub fn halt_sentence(reason: &HaltReason) -> String {
     match reason {
         HaltReason::Interrupted => "it was interrupted".to_owned(),
-        HaltReason::ForeignChanges(paths) => format!("{} path(s) changed that are not the run's", paths.len()),
-        HaltReason::ForeignCommits(commits) => format!("{} commit(s) were made that are not the run's", commits.len()),
+        HaltReason::ForeignChanges(paths) => format!("{} changed that {} not the run's", counted(paths.len(), "path"), are(paths.len())),
+        HaltReason::ForeignCommits(commits) => {
+            format!("there {} {} that {} not the run's", are(commits.len()), counted(commits.len(), "commit"), are(commits.len()))
+        }
         HaltReason::BranchMoved { expected, found } => format!("it works on {expected}, and HEAD is on {found}"),
         HaltReason::HistoryRewritten { expected } => format!("its newest commit {} is no longer behind HEAD", expected.short()),
         HaltReason::Operation(name) => format!("a {name} is in progress"),
@@ -155,4 +159,8 @@ pub fn halt_sentence(reason: &HaltReason) -> String {
         HaltReason::HookChanged { output, .. } => format!("a git hook changed files during a commit; it printed:\n{}", output.trim()),
         HaltReason::HostsLost(count) => format!("{count} hosts of its step died one after the other"),
     }
+}
+
+fn are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
 }

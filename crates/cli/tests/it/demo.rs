@@ -36,6 +36,7 @@ fn it_works_for_a_user_without_identity_and_leaves_nothing() {
       ended      [time], after [duration]
       records    state
       input      part = patch
+      left       dist/acorn, not committed
 
     ○ dependencies  skipped (precheck) in [duration]
     ✓ version       completed in [duration], commit [commit 1]
@@ -59,6 +60,7 @@ fn it_works_for_a_user_without_identity_and_leaves_nothing() {
 
     Look further:
       proctor demo --keep proctor-demo
+        or, from its source: cargo run --release -- demo --keep proctor-demo
       (this folder is removed now; that one stays, and the demo names the commands to look around in it)
     --- stderr
     A small project with a release check is made in [root]/tmp/proctor-demo-[random].

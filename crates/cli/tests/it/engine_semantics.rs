@@ -546,7 +546,7 @@ fn a_resume_follows_the_card_that_the_run_was_started_with() {
     mend(&world, &steps(&[step("two", &[], "touch ../mended")]));
 
     let refused = resume(&world).expect_code(4);
-    assert!(refused.stderr.contains("1 commit(s) were made"), "{refused}");
+    assert!(refused.stderr.contains("1 commit that is not the run's"), "{refused}");
     let _ = world.proctor(&["procedure", "resume", "--accept-foreign"]).expect_code(1);
 
     assert!(!world.has("../mended"));
@@ -596,7 +596,7 @@ fn a_completed_run_says_so_when_it_is_resumed() {
     let _ = run(&world).expect_code(0);
 
     let unfinished = resume(&world).expect_code(2);
-    assert!(unfinished.stderr.contains("find an unfinished run"), "{unfinished}");
+    assert!(unfinished.stderr.contains("no run to resume"), "{unfinished}");
     let completed = world.proctor(&["procedure", "resume", &newest_run(&world)]).expect_code(0);
     assert!(completed.stderr.contains("is over: completed"), "{completed}");
     assert_eq!(world.read("../ran"), ".\n");

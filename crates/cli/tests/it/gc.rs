@@ -39,7 +39,7 @@ fn expired_runs_go_and_the_newest_and_the_pinned_stay() {
     --- stdout
     would remove [run 1] expires (expired)
     --- stderr
-    would remove 1 run, kept 2 runs (1 newest, 1 pinned)
+    would remove 1 run, would keep 2 runs (1 newest, 1 pinned)
     ");
     assert_eq!(world.proctor(&["runs", "--json"]).json()["runs"].as_array().map(Vec::len), Some(3));
     assert_snapshot!(plain(&world, &world.proctor(&["procedure", "gc", "--json"]).stdout), @r#"{"version":1,"dry_run":false,"removed":[{"run":"[run 1]","procedure":"expires","reason":"expired"}],"kept":[{"run":"[run 2]","procedure":"expires","reason":"newest"},{"run":"[run 3]","procedure":"expires","reason":"pinned"}],"warnings":[]}"#);

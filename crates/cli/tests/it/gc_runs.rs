@@ -131,12 +131,12 @@ fn completed_runs_go_after_30_days_and_others_after_90_unless_their_cards_say_ot
         words,
         [
             "kept newest",
-            "kept not-yet",
+            "kept not-due",
             "removed expired",
             "removed expired",
-            "kept not-yet",
+            "kept not-due",
             "removed expired",
-            "kept not-yet",
+            "kept not-due",
             "removed expired",
             "kept pinned",
             "removed expired",
@@ -199,7 +199,7 @@ fn what_an_interrupted_run_saved_stays_until_its_time() {
     let done = gc(&world);
 
     assert_eq!(done[RunId::from_bits(1).as_str()], "removed expired");
-    assert_eq!(done[RunId::from_bits(2).as_str()], "kept not-yet");
+    assert_eq!(done[RunId::from_bits(2).as_str()], "kept not-due");
 }
 
 /// Runs of records in git that may be removed at once.
@@ -263,7 +263,7 @@ fn an_edited_expires_is_honoured_whatever_it_says() {
 
     let done = decided(&output.json());
     let words: Vec<&str> = runs.iter().map(|run| done[run].as_str()).collect();
-    assert_eq!(words, ["kept newest", "kept pinned", "kept not-yet", "kept unreadable"]);
+    assert_eq!(words, ["kept newest", "kept pinned", "kept not-due", "kept unreadable"]);
     assert!(output.stderr.contains("expires: when pigs fly"), "{output}");
 }
 

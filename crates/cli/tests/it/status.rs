@@ -38,6 +38,7 @@ fn a_failed_step_is_shown_with_phase_exit_code_and_both_streams() {
       started    [time]
       ended      [time], after [duration]
       records    state
+      left       two.txt, not committed
 
     ✓ write  completed in [duration], commit [commit 1]
     ✗ check  failed in [duration]

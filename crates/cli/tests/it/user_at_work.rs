@@ -300,7 +300,7 @@ fn i4_foreign_commits_stop_a_resume_and_can_be_accepted() {
         world.git(&["commit", "--quiet", "-m", "The user's own", "--", "own.txt"]);
         let commit = world.git(&["rev-parse", "HEAD"]);
 
-        assert_refused(&world, &["1 commit(s) were made that are not the run's", &commit[..12], "--accept-foreign"]);
+        assert_refused(&world, &["there is 1 commit that is not the run's", &commit[..12], "--accept-foreign"]);
 
         assert_completed(&world, world.proctor(&["procedure", "resume", "--accept-foreign"]));
         let expected = match moment {

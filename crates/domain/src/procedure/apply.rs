@@ -161,6 +161,7 @@ impl Run {
                 self.note_commit(commit.clone());
                 self.steps[index].commits.push(commit);
                 self.carried = None;
+                self.left = None;
                 self.accepted = None;
                 self.step_over(at, index);
                 Ok(())

@@ -28,7 +28,7 @@ pub enum ProcedureError {
         output: String,
     },
     /// The card has errors.
-    #[error("read the card: it has {} error(s)", .0.len())]
+    #[error("read the card: it has errors")]
     Card(Vec<Finding>),
     /// An input has the wrong type.
     #[error(transparent)]

@@ -112,20 +112,24 @@ impl Driver<'_> {
         if alive && matches!(request.definition, NewDefinition::Take(_)) {
             return Err(self.mid_step());
         }
-        let procedure = self.run.started.procedure.clone();
-        (self.context.notify)(Notice::Resumed { run: &self.run_id, procedure: &procedure });
         if alive {
             // Nothing stood still: there is no change of hands to check or to record.
+            self.tell_resumed();
             return Ok(());
         }
         self.adopt_own_commit()?;
         let (head, foreign) = self.check_foreign(request.attitude)?;
         let (accepted, snapshot) = self.accept(foreign)?;
+        self.tell_resumed();
         self.record(RunEvent::Resumed { head, accepted, snapshot, directive: request.directive.clone() })?;
         if let NewDefinition::Take(source) = &request.definition {
             self.redefine(source)?;
         }
         self.save()
+    }
+
+    fn tell_resumed(&mut self) {
+        (self.context.notify)(Notice::Resumed { run: &self.run_id, procedure: &self.run.started.procedure });
     }
 
     /// Whether the session that the run is in is alive; what is found is kept for the loop.

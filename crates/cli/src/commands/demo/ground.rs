@@ -168,6 +168,7 @@ impl Ground {
         match self.fate {
             Fate::Temporary(_) => vec![
                 "proctor demo --keep proctor-demo".to_owned(),
+                "  or, from its source: cargo run --release -- demo --keep proctor-demo".to_owned(),
                 "(this folder is removed now; that one stays, and the demo names the commands to look around in it)".to_owned(),
             ],
             Fate::Made | Fate::Found => vec![

@@ -77,7 +77,7 @@ fn describe<'a>(args: &GcArgs, report: &'a GcReport, procedures: &'a BTreeMap<Ru
 
 fn print(invocation: &Invocation, collected: &Collected<'_>) {
     let printer = &invocation.printer;
-    let verb = if collected.dry_run { "would remove" } else { "removed" };
+    let (verb, keep) = if collected.dry_run { ("would remove", "would keep") } else { ("removed", "kept") };
     for removed in &collected.removed {
         printer.line(&format!("{verb} {} {} ({})", removed.run, visible_line(removed.procedure.unwrap_or("?")), removed.reason));
     }
@@ -85,10 +85,10 @@ fn print(invocation: &Invocation, collected: &Collected<'_>) {
     for kept in &collected.kept {
         *reasons.entry(kept.reason).or_default() += 1;
     }
-    let reasons: Vec<String> = reasons.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    let reasons: Vec<String> = reasons.into_iter().map(|(reason, count)| format!("{count} {}", reason.replace('-', " "))).collect();
     let kept = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
     let (gone, stay) = (counted(collected.removed.len(), "run"), counted(collected.kept.len(), "run"));
-    printer.say(&format!("{verb} {gone}, kept {stay}{kept}"));
+    printer.say(&format!("{verb} {gone}, {keep} {stay}{kept}"));
 }
 
 fn remove_reason(reason: RemoveReason) -> &'static str {
@@ -104,6 +104,6 @@ fn keep_reason(reason: KeepReason) -> &'static str {
         KeepReason::Newest => "newest",
         KeepReason::Never => "pinned",
         KeepReason::Unreadable => "unreadable",
-        KeepReason::NotYet => "not-yet",
+        KeepReason::NotYet => "not-due",
     }
 }

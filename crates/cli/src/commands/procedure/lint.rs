@@ -4,12 +4,13 @@ use proctor_cards::{Finding, Level, find_procedure, list_procedures, read_proced
 use proctor_domain::ExitCode;
 use serde::Serialize;
 
-use super::{FindingObject, counted};
+use super::FindingObject;
 use crate::Invocation;
 use crate::args::procedure::LintArgs;
 use crate::place::Place;
 use crate::printer::visible;
 use crate::report::Report;
+use crate::run_text::counted;
 
 /// A card that was looked at.
 struct Checked {

@@ -4,12 +4,13 @@ use proctor_cards::{ListedCard, list_procedures};
 use proctor_domain::ExitCode;
 use serde::Serialize;
 
-use super::{FindingObject, counted};
+use super::FindingObject;
 use crate::Invocation;
 use crate::args::procedure::ListArgs;
 use crate::place::Place;
 use crate::printer::{Stream, Style, visible_line};
 use crate::report::Report;
+use crate::run_text::counted;
 
 #[derive(Serialize)]
 struct Listing<'card> {

@@ -1,7 +1,7 @@
 //! `proctor procedure run`.
 
 use proctor_cards::find_procedure;
-use proctor_domain::procedure::Records;
+use proctor_domain::procedure::{Outcome, Records};
 use proctor_domain::session::Phase;
 use proctor_domain::{Clock, ExitCode};
 use proctor_journal::Journal;
@@ -15,7 +15,7 @@ use crate::args::procedure::{RecordsChoice, RunArgs};
 use crate::place::Place;
 use crate::printer::{Stream, Style, visible_line};
 use crate::progress::Progress;
-use crate::report::Report;
+use crate::report::{Kind, Report};
 use crate::run_document::RunDocument;
 
 /// Runs a procedure, or says what it would do.
@@ -53,34 +53,34 @@ pub(super) fn conclude(invocation: &Invocation, end: &RunEnd, format: Format) ->
     let printer = &invocation.printer;
     let code = end.standing.exit_code();
     if let Standing::Halted(reason) = &end.standing {
-        let report = Report::new(crate::report::Kind::Refused, format!("{} stopped", end.run_id)).halted(end.run_id.as_str(), reason);
-        report.print(printer, Format::Text);
+        let message = format!("{} stopped in {}", end.run_id, visible_line(&end.run.started.procedure));
+        Report::new(Kind::Refused, message).halted(end.run_id.as_str(), reason).print(printer, Format::Text);
     }
     if format == Format::Json {
         printer.json(&RunDocument::of(&end.run_id, &end.run, &end.standing, SystemClock.now()));
         return code;
     }
-    let (style, sentence) = sentence(end);
-    printer.say(&printer.paint(Stream::Err, style, &sentence));
+    if let Some((style, sentence)) = sentence(end) {
+        printer.say(&printer.paint(Stream::Err, style, &sentence));
+    }
     code
 }
 
-fn sentence(end: &RunEnd) -> (Style, String) {
+/// The last word; a halted run has had it.
+fn sentence(end: &RunEnd) -> Option<(Style, String)> {
     let run = &end.run_id;
     let name = visible_line(&end.run.started.procedure).into_owned();
-    use proctor_domain::procedure::Outcome;
-    match &end.standing {
+    Some(match &end.standing {
         Standing::Ended(Outcome::Completed) => (Style::Good, format!("{name} completed; `proctor show {run}` has the record")),
         Standing::Ended(Outcome::Skipped) => (Style::Dim, format!("{name}: nothing to do, every step was skipped")),
         Standing::Ended(Outcome::Inconclusive) => (Style::Doubtful, format!("{name} completed, and a check reached no verdict")),
         Standing::Ended(Outcome::Failed) => {
             (Style::Bad, format!("{name} failed; `proctor procedure status {run}` says why, `proctor procedure resume {run}` goes on"))
         }
-        Standing::Interrupted | Standing::Halted(_) => {
-            (Style::Doubtful, format!("{name} was interrupted; `proctor procedure resume {run}` goes on"))
-        }
+        Standing::Halted(_) => return None,
+        Standing::Interrupted => (Style::Doubtful, format!("{name} was interrupted; `proctor procedure resume {run}` goes on")),
         Standing::Running => (Style::Doubtful, format!("{name} goes on by itself; `proctor procedure resume {run}` follows it")),
-    }
+    })
 }
 
 #[derive(Serialize)]

@@ -5,12 +5,13 @@ use proctor_domain::procedure::{Definition, InputKind, InputSpec, Isolation, Pha
 use proctor_domain::{ExitCode, Expiry};
 use serde::Serialize;
 
-use super::{FindingObject, counted};
+use super::FindingObject;
 use crate::Invocation;
 use crate::args::procedure::ShowArgs;
 use crate::place::Place;
 use crate::printer::{Stream, Style, visible, visible_line};
 use crate::report::Report;
+use crate::run_text::counted;
 
 #[derive(Serialize)]
 struct Shown<'card> {

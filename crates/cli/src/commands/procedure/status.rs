@@ -54,6 +54,9 @@ fn no_run() -> Report {
         .hint("`proctor procedure list` names the procedures, `proctor procedure run NAME` runs one")
 }
 
+/// No more uncommitted paths are listed; `proctor show` has all.
+const LISTED: usize = 10;
+
 /// A run as a person sees it.
 pub(crate) struct RunView<'a> {
     pub(crate) run_id: &'a RunId,
@@ -87,6 +90,13 @@ impl RunView<'_> {
         }
         if let Standing::Halted(reason) = self.standing {
             field("stopped", &halt_sentence(reason));
+        }
+        // At work, what is uncommitted is on its way somewhere.
+        if let (Some(left), false) = (&self.run.left, *self.standing == Standing::Running) {
+            let paths: Vec<String> = left.paths.iter().take(LISTED).map(ToString::to_string).collect();
+            let more = left.paths.len() - paths.len();
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            field("left", &format!("{}{more}, not committed", paths.join(", ")));
         }
         printer.line("");
         let width = self.run.steps.iter().map(|step| step.plan.id.as_str().len()).max().unwrap_or(0);
@@ -164,7 +174,10 @@ impl RunView<'_> {
             Standing::Ended(Outcome::Completed | Outcome::Skipped | Outcome::Inconclusive) => return,
             Standing::Interrupted => vec![format!("`proctor procedure resume {run}` goes on with it")],
             Standing::Halted(reason) => Report::new(Kind::Refused, String::new()).halted(run.as_str(), reason).hints,
-            Standing::Running => vec![format!("`proctor log {run} --follow` watches it, `proctor stop {run}` ends it")],
+            Standing::Running => vec![
+                format!("`proctor log {run} --follow` watches it, `proctor stop {run}` ends it"),
+                format!("if its driver has died, `proctor procedure resume {run}` takes its place"),
+            ],
         };
         printer.say("");
         for hint in hints {
