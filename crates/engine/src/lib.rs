@@ -6,4 +6,6 @@
 
 pub mod host;
 
-pub use host::{Attached, Found, HostError, Progress, SessionSpec, Stream, Waited, fence, find, last_sign_of_life, run_host, start};
+pub use host::{
+    Attached, Found, HostError, Progress, SessionSpec, Stream, Waited, dismiss_hosts, fence, find, last_sign_of_life, run_host, start,
+};

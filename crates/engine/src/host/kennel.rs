@@ -74,3 +74,22 @@ pub(super) fn keep(host: LeashedHost) {
         waiting.push(host);
     }
 }
+
+/// Lets the waiting hosts go, and waits until they are gone: when a command has ended, nothing of it is left.
+pub fn dismiss_hosts() {
+    let waiting = std::mem::take(&mut *WAITING.lock().unwrap_or_else(PoisonError::into_inner));
+    let going: Vec<Child> = waiting
+        .into_iter()
+        .map(|LeashedHost { line, child, .. }| {
+            drop(line);
+            child
+        })
+        .collect();
+    for child in going {
+        // It has nothing to do but to end. Should it not, it is no worse than a host whose driver was killed.
+        let _ = rustix::event::poll(&mut [PollFd::new(&child, PollFlags::IN)], Some(&PATIENCE));
+    }
+}
+
+/// How long a host that was let go may take to end.
+const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };

@@ -166,7 +166,9 @@ impl<'a> Driver<'a> {
 
     /// Drives the run until it owes nothing more, or until a signal says so.
     pub(super) fn drive(mut self) -> Result<RunEnd, ProcedureError> {
-        let standing = self.go_on().map_err(|error| self.stopped(error))?;
+        let standing = self.go_on().map_err(|error| self.stopped(error));
+        proctor_engine::dismiss_hosts();
+        let standing = standing?;
         Ok(RunEnd { run_id: self.run_id, run: self.run, standing })
     }
 

@@ -36,6 +36,7 @@ use proctor_process::lock::LockError;
 
 pub use attached::{Attached, Progress, Stream, Waited};
 pub use driver::{Found, fence, find, start};
+pub use kennel::dismiss_hosts;
 use proctor_process::ProgramError;
 pub use serve::run_host;
 
