@@ -77,10 +77,8 @@ impl<'a> Progress<'a> {
 
     fn decided(&self, record: &StepRecord) -> String {
         let id = &record.plan.id;
-        let time = match (record.started_at, record.ended_at) {
-            (Some(started), Some(ended)) => format!(" in {}", seconds(ended.millis_since(started))),
-            _ => String::new(),
-        };
+        let worked = record.ended_at.and_then(|ended| record.worked_millis(ended));
+        let time = worked.map(|millis| format!(" in {}", seconds(millis))).unwrap_or_default();
         match &record.state {
             StepState::Skipped(reason) => format!("{} {id}: skipped ({})", self.paint(Style::Dim, "○"), reason.name()),
             StepState::Failed(failure) => {
@@ -115,7 +113,8 @@ impl<'a> Progress<'a> {
 
     fn show(&self, phase: &str, detail: &str) {
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("{} {phase} {detail}", self.step).trim_end().to_owned());
+            let parts: Vec<&str> = [self.step.as_str(), phase, detail].into_iter().filter(|part| !part.is_empty()).collect();
+            bar.set_message(parts.join(" · "));
         }
     }
 
@@ -157,7 +156,7 @@ fn heeded(stop: Stop) -> &'static str {
         Stop::No => "",
         Stop::AfterStep => "stopping after this step; Ctrl-C again ends it now",
         Stop::Now => "ending the session; the run can be resumed",
-        Stop::Leave => "leaving; a session at work goes on, and `proctor procedure resume` follows it",
+        Stop::Leave => "leaving; `proctor procedure resume` goes on with the run",
     }
 }
 

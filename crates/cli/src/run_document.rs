@@ -134,7 +134,7 @@ fn step_document(run: &Run, step: &StepRecord, standing: &Standing, now: Timesta
         outputs: step.outputs.clone(),
         commits: step.commits.iter().map(ToString::to_string).collect(),
         error,
-        duration_ms: step.started_at.map_or(0, |started| step.ended_at.unwrap_or(now).millis_since(started)),
+        duration_ms: step.worked_millis(now).unwrap_or(0),
     }
 }
 

@@ -37,13 +37,13 @@ pub trait JournalStore {
     /// The journal can't be read.
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, JournalError>;
 
-    /// The run whose id is `prefix` or begins with it; `run_` may be left out.
+    /// The run whose id is `prefix` or begins with it. The `run_` belongs to it.
     ///
     /// # Errors
     /// No run or several have that prefix.
     fn resolve(&self, prefix: &str) -> Result<RunId, ResolveError>;
 
-    /// The session whose id is `prefix` or begins with it, and its run; `ses_` may be left out.
+    /// The session whose id is `prefix` or begins with it, and its run. The `ses_` belongs to it.
     ///
     /// # Errors
     /// No session or several have that prefix.
@@ -133,7 +133,8 @@ pub(crate) fn check_place(run: &RunId, expected_version: u64, events: &[(Timesta
 /// The part of an id that decides, in the form in which ids are stored; `None` when no id can begin like that.
 pub(crate) fn normalised_prefix(kind: &str, prefix: &str) -> Option<String> {
     let lower = prefix.trim().to_ascii_lowercase();
-    let rest = lower.strip_prefix(kind).unwrap_or(&lower);
+    // Without its kind, a text is as likely a procedure's name.
+    let rest = lower.strip_prefix(kind)?;
     let plausible = !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());
     plausible.then(|| format!("{kind}{rest}"))
 }
@@ -144,14 +145,14 @@ mod tests {
 
     #[test]
     fn a_prefix_that_no_id_can_have_is_refused() {
-        for prefix in ["", "run_", "run_%", "../x", "run_a b"] {
+        for prefix in ["", "run_", "run_%", "../x", "run_a b", "0ab"] {
             assert_eq!(normalised_prefix("run_", prefix), None, "{prefix}");
         }
     }
 
     #[test]
-    fn a_prefix_may_leave_out_the_kind_and_use_capitals() {
-        for prefix in ["run_0ab", "0ab", " 0AB ", "RUN_0ab"] {
+    fn a_prefix_may_use_capitals() {
+        for prefix in ["run_0ab", " run_0AB ", "RUN_0ab"] {
             assert_eq!(normalised_prefix("run_", prefix).as_deref(), Some("run_0ab"), "{prefix}");
         }
     }

@@ -106,7 +106,7 @@ impl Report {
             HaltReason::Interrupted => self.hint(format!("go on with {resume}")),
             HaltReason::ForeignChanges(paths) => self
                 .listing(paths)
-                .hint(format!("commit them, put them away with `git stash -u`, or take them into the run with `proctor procedure resume {run} --accept-foreign`")),
+                .hint(format!("commit them, put them away with `git stash push -u -- PATH…`, or take them into the run with `proctor procedure resume {run} --accept-foreign`")),
             HaltReason::ForeignCommits(commits) => {
                 let names: Vec<&str> = commits.iter().take(LISTED).map(proctor_domain::Oid::short).collect();
                 self.hint(format!("look at them with `git show {}`", names.join(" ")))

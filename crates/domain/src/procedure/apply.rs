@@ -78,6 +78,7 @@ impl Run {
             (Position::Between, RunEvent::StepRejected { step, failure }) => {
                 let index = self.pending_index(&step)?;
                 self.steps[index].state = StepState::Failing(failure);
+                self.steps[index].baseline = self.head.clone();
                 self.steps[index].started_at.get_or_insert(at);
                 let stage = self.stage_before(index, None);
                 self.stay(index, stage)
@@ -136,7 +137,9 @@ impl Run {
             (Stage::Settling, RunEvent::RetryPlanned { failure, until }) => {
                 self.steps[index].earlier_failures.push(failure);
                 self.steps[index].state = StepState::Running;
-                self.carried = self.left.clone();
+                // What a precheck should not have written is nobody's work: it has to go before the step is tried again.
+                let precheck_wrote = matches!(self.steps[index].state, StepState::Failed(Failure::PrecheckChanged { .. }));
+                self.carried = if precheck_wrote { None } else { self.left.clone() };
                 self.accepted = None;
                 self.stay(index, Stage::Pausing(until))
             }
@@ -384,7 +387,9 @@ impl Run {
         let failed = self.steps.iter().position(|step| matches!(step.state, StepState::Failed(_)));
         // A run that died on the way to its end still owes that end, failed or not.
         if let (Position::Ended(Outcome::Failed), Some(index)) = (&self.position, failed) {
-            self.carried = self.left.clone();
+            // What a precheck should not have written is nobody's work: it has to go before the step is tried again.
+            let precheck_wrote = matches!(self.steps[index].state, StepState::Failed(Failure::PrecheckChanged { .. }));
+            self.carried = if precheck_wrote { None } else { self.left.clone() };
             self.ended_at = None;
             self.expires = None;
             let record = &mut self.steps[index];

@@ -216,6 +216,15 @@ impl StepRecord {
         self.sessions.iter().rev().filter(|session| session.phase == phase).find_map(|session| session.report.as_ref())
     }
 
+    /// How long it has worked, in milliseconds; `None` before its first attempt.
+    ///
+    /// Of a decided step it is the time of its sessions: a weekend in which nobody resumed it is not in it.
+    pub fn worked_millis(&self, now: Timestamp) -> Option<u64> {
+        let started = self.started_at?;
+        let of_sessions = || self.sessions.iter().filter_map(|session| session.report.as_ref()).map(|report| report.duration_ms).sum();
+        Some(if self.is_decided() { of_sessions() } else { now.millis_since(started) })
+    }
+
     /// Whether it is completed, skipped or failed.
     pub fn is_decided(&self) -> bool {
         matches!(self.state, StepState::Completed | StepState::Skipped(_) | StepState::Failed(_))

@@ -1,5 +1,7 @@
 //! Finding runs and reading them.
 
+use std::path::Path;
+
 use proctor_domain::procedure::{Definition, Run, RunEvent};
 use proctor_domain::{RepoPath, RunId, SessionId, Timestamp};
 use proctor_journal::{JournalStore, RunFilter, RunsWanted, SkippedRuns};
@@ -57,7 +59,19 @@ pub fn find_run(site: &Site, journal: &dyn JournalStore, text: &str) -> Result<R
 /// The journal can't be read.
 pub fn newest_run(site: &Site, journal: &dyn JournalStore, wanted: RunsWanted) -> Result<Option<RunId>, ProcedureError> {
     let filter = RunFilter { wanted, skipped: SkippedRuns::Shown, limit: Some(1), ..here(site) };
-    Ok(journal.runs(&filter)?.into_iter().next().map(|row| row.run))
+    if let Some(row) = journal.runs(&filter)?.into_iter().next() {
+        return Ok(Some(row.run));
+    }
+    let anywhere = RunFilter { worktree: None, limit: None, ..filter };
+    Ok(journal.runs(&anywhere)?.into_iter().find(|row| is_here(site, &row.worktree)).map(|row| row.run))
+}
+
+/// Whether a run that was started in `worktree` belongs to this working tree: it is the same, or it was moved here.
+pub(super) fn is_here(site: &Site, worktree: &RepoPath) -> bool {
+    // Of a working tree that is gone only its new place can go on with the runs. The main one alone can be moved
+    // without git's knowledge.
+    let is_main = site.repository.git_dir == site.repository.common_dir;
+    *worktree == paths::stored(&site.repository.work_tree) || (is_main && !paths::on_disk(Path::new("/"), worktree).exists())
 }
 
 /// Every run of this working tree.

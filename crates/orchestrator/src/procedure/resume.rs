@@ -10,10 +10,10 @@ use proctor_journal::JournalStore;
 use proctor_workspace::Status;
 
 use super::driver::{Context, Driver, DriverLocks, RunEnd, Standing, Stop, Stored};
-use super::lookup::{LoadedRun, definition_of, load_run};
+use super::lookup::{LoadedRun, definition_of, is_here, load_run};
 use super::restore::salvage_prefix;
 use super::start::{WhenBusy, lock_run, lock_tree, refuse_unsupported};
-use super::{Notice, ProcedureError, Refusal, paths, since};
+use super::{Notice, ProcedureError, Refusal, since};
 use crate::Site;
 
 /// What the caller of `procedure resume` asks for.
@@ -87,7 +87,7 @@ pub fn resume_run(
 pub(super) fn take_over(context: Context<'_>, loaded: LoadedRun) -> Result<Driver<'_>, ProcedureError> {
     let site = context.site;
     let run_id = loaded.run_id.clone();
-    if loaded.run.started.worktree != paths::stored(&site.repository.work_tree) {
+    if !is_here(site, &loaded.run.started.worktree) {
         return Err(Refusal::OtherWorktree { run: run_id, worktree: loaded.run.started.worktree }.into());
     }
     let run_lock = lock_run(site, &run_id)?.ok_or_else(|| Refusal::Live { run: run_id.clone() })?;

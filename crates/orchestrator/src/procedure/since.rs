@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use proctor_domain::{RepoPath, SessionId, Timestamp};
+use proctor_domain::{RepoPath, Timestamp};
 
 use super::lookup::LoadedRun;
 use super::paths;
@@ -13,20 +13,25 @@ use crate::Site;
 /// A host shows that it lives once a second, and file systems stamp in ticks: a change this long after
 /// its last sign of life was somebody else's.
 const SLACK_MILLIS: u64 = 1_500;
+/// File systems stamp with the time of the last tick.
+const TICK_MILLIS: u64 = 20;
 
 /// The last moment at which the run's own processes can have changed the tree.
 pub(super) fn last_activity(site: &Site, loaded: &LoadedRun) -> Timestamp {
-    let of_session = loaded.run.open_session().and_then(|session| session_activity(site, session));
-    loaded.newest_event.max(of_session.unwrap_or(loaded.newest_event)).plus_millis(SLACK_MILLIS)
-}
-
-fn session_activity(site: &Site, session: &SessionId) -> Option<Timestamp> {
+    let Some(session) = loaded.run.open_session() else { return loaded.newest_event.plus_millis(SLACK_MILLIS) };
     let folder = site.state.session(session);
+    // A report is written when everything of the session has ended: what changes later is not its doing.
+    if let Some(reported) = modified(&folder.join("report.json")) {
+        return loaded.newest_event.max(reported).plus_millis(TICK_MILLIS);
+    }
     // Without the host's own file nothing ever ran, and its lock was made by whoever looked for it.
     let lived = folder.join("host.json").exists();
     let sign_of_life = if lived { proctor_engine::last_sign_of_life(&site.state.session_lock(session)) } else { None }.and_then(timestamp);
-    let report = folder.join("report.json").metadata().ok().and_then(|metadata| metadata.modified().ok()?.into()).and_then(timestamp);
-    sign_of_life.max(report)
+    loaded.newest_event.max(sign_of_life.unwrap_or(loaded.newest_event)).plus_millis(SLACK_MILLIS)
+}
+
+fn modified(file: &Path) -> Option<Timestamp> {
+    file.metadata().ok()?.modified().ok().and_then(timestamp)
 }
 
 fn timestamp(time: SystemTime) -> Option<Timestamp> {

@@ -12,7 +12,7 @@ use proctor_process::lock::{self, Attempt, HeldLock};
 use proctor_workspace::{ChangeKind, Status, worktree_key};
 
 use super::driver::{Context, Driver, DriverLocks, RunEnd, Stored};
-use super::lookup::{is_around_us, living_session};
+use super::lookup::{is_around_us, living_session, load_run};
 use super::{Notice, ProcedureError, Refusal, folder, inputs, paths, restore};
 use crate::{Site, random_bits};
 
@@ -244,7 +244,7 @@ fn refuse_unready(site: &Site, journal: &dyn JournalStore, status: &Status, dirt
         return Err(Refusal::Operation { operation: operation.clone() }.into());
     }
     if !status.changes.is_empty() && dirty == Dirty::Refuse {
-        let left_by = unended_here(site, journal)?.into_iter().next();
+        let left_by = unended_here(site, journal)?.into_iter().find(|run| can_have_left(journal, run, &status.paths()));
         return Err(Refusal::Dirty { paths: status.paths(), left_by }.into());
     }
     refuse_unusable(status)?;
@@ -269,6 +269,14 @@ fn refuse_unusable(status: &Status) -> Result<(), Refusal> {
         return Err(Refusal::Unusable { path: change.path.clone(), reason });
     }
     Ok(())
+}
+
+/// Whether a run left one of these paths, or stopped in the middle of a step without a word about its tree.
+fn can_have_left(journal: &dyn JournalStore, run: &RunId, dirty: &[RepoPath]) -> bool {
+    load_run(journal, run).is_ok_and(|loaded| match &loaded.run.left {
+        Some(left) => left.paths.iter().any(|path| dirty.contains(path)),
+        None => loaded.run.current_step().is_some(),
+    })
 }
 
 fn unended_here(site: &Site, journal: &dyn JournalStore) -> Result<Vec<RunId>, ProcedureError> {

@@ -1,8 +1,8 @@
 //! `proctor procedure resume`.
 
 use proctor_cards::find_procedure;
-use proctor_domain::{Clock, ExitCode};
-use proctor_journal::{Journal, JournalStore, RunsWanted};
+use proctor_domain::{Clock, ExitCode, RunId};
+use proctor_journal::{Journal, JournalStore, RunsWanted, snapshot_hash};
 use proctor_orchestrator::procedure::{
     Attitude, NewDefinition, ProcedureError, ResumeRequest, Resumption, find_run, load_run, newest_run, resume_run,
 };
@@ -34,6 +34,9 @@ pub(super) fn run(invocation: &Invocation, args: &ResumeArgs) -> Result<ExitCode
         directive: args.directive.clone(),
         attitude: if args.accept_foreign { Attitude::AcceptForeign } else { Attitude::Strict },
     };
+    if !args.new_definition {
+        tell_changed_card(invocation, &site, &journal, &request.run);
+    }
     let format = Format::from_flag(args.json);
     let mut progress = Progress::new(&invocation.printer);
     let resumption = resume_run(&site, &mut journal, &SystemClock, &mut |notice| progress.tell(&notice), request);
@@ -52,7 +55,19 @@ pub(super) fn run(invocation: &Invocation, args: &ResumeArgs) -> Result<ExitCode
     })
 }
 
-fn definition(site: &Site, journal: &dyn JournalStore, run: &proctor_domain::RunId, new: bool) -> Result<NewDefinition, Report> {
+/// Says that a run follows the card it was started with, where the card is another one by now.
+fn tell_changed_card(invocation: &Invocation, site: &Site, journal: &dyn JournalStore, run: &RunId) {
+    let Ok(loaded) = load_run(journal, run) else { return };
+    let path = site.repository.work_tree.join(loaded.run.started.card.to_string());
+    let now = find_procedure(&site.card_root, site.layout, &path.to_string_lossy());
+    if now.is_ok_and(|source| snapshot_hash(&source.text) != loaded.run.started.snapshot) {
+        invocation
+            .printer
+            .say("the card has changed since; this run follows the one it was started with (`--new-definition` takes the new one)");
+    }
+}
+
+fn definition(site: &Site, journal: &dyn JournalStore, run: &RunId, new: bool) -> Result<NewDefinition, Report> {
     if !new {
         return Ok(NewDefinition::Keep);
     }

@@ -79,7 +79,7 @@ fn sentence(end: &RunEnd) -> Option<(Style, String)> {
         }
         Standing::Halted(_) => return None,
         Standing::Interrupted => (Style::Doubtful, format!("{name} was interrupted; `proctor procedure resume {run}` goes on")),
-        Standing::Running => (Style::Doubtful, format!("{name} goes on by itself; `proctor procedure resume {run}` follows it")),
+        Standing::Running => (Style::Doubtful, format!("{name} was left; `proctor procedure resume {run}` goes on with it")),
     })
 }
 

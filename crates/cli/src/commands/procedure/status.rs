@@ -140,12 +140,12 @@ impl RunView<'_> {
         if let StepState::Skipped(reason) = &step.state {
             text.push_str(&format!(" ({})", reason.name()));
         }
-        if let Some(started) = step.started_at {
-            let until = step.ended_at.unwrap_or(match self.standing {
-                Standing::Running => self.now,
-                Standing::Ended(_) | Standing::Interrupted | Standing::Halted(_) => self.newest,
-            });
-            text.push_str(&format!(" in {}", seconds(until.millis_since(started))));
+        let until = match self.standing {
+            Standing::Running => self.now,
+            Standing::Ended(_) | Standing::Interrupted | Standing::Halted(_) => self.newest,
+        };
+        if let Some(worked) = step.worked_millis(until) {
+            text.push_str(&format!(" in {}", seconds(worked)));
         }
         if step.attempts > 1 {
             text.push_str(&format!(", {} attempts", step.attempts));
@@ -165,6 +165,10 @@ impl RunView<'_> {
     pub(crate) fn print_ways_on(&self, printer: &Printer) {
         let run = self.run_id;
         let hints = match self.standing {
+            Standing::Ended(Outcome::Failed) if self.run.steps.iter().any(touched_foreign) => vec![
+                format!("what those files held before is kept: `git show refs/proctor/salvage/{run}/foreign:PATH`"),
+                "commit or remove them, then start a new run: this one leaves them alone for good".to_owned(),
+            ],
             Standing::Ended(Outcome::Failed) => {
                 vec![
                     format!("`proctor procedure resume {run}` tries again from the failed step"),
@@ -218,4 +222,8 @@ fn print_streams(printer: &Printer, session: Option<&SessionRecord>) {
     if report.stdout.is_empty() && report.stderr.is_empty() {
         printer.line(&format!("    {}", printer.paint(Stream::Out, Style::Dim, &format!("{} printed nothing", session.id))));
     }
+}
+
+fn touched_foreign(step: &StepRecord) -> bool {
+    matches!(step.state, StepState::Failed(Failure::TouchedForeign { .. }))
 }

@@ -203,7 +203,7 @@ fn step_details(view: &View<'_>, step: &StepRecord, until: Timestamp) -> StepDet
         attempts: step.attempts,
         started_at: step.started_at.map(utc_time),
         ended_at: step.ended_at.map(utc_time),
-        duration_ms: step.started_at.map_or(0, |started| step.ended_at.unwrap_or(until).millis_since(started)),
+        duration_ms: step.worked_millis(until).unwrap_or(0),
         baseline: step.baseline.clone(),
         precheck: step.precheck.as_ref().map(precheck_name),
         validate: step.validate.map(proctor_domain::procedure::CheckResult::name),

@@ -114,8 +114,8 @@ fn print_step(printer: &Printer, view: &View<'_>, step: &StepRecord) {
     if let Some(started) = step.started_at {
         fields.line("began", &local_time(started));
     }
-    if let (Some(started), Some(ended)) = (step.started_at, step.ended_at) {
-        fields.line("took", &seconds(ended.millis_since(started)));
+    if let Some(worked) = step.ended_at.and_then(|ended| step.worked_millis(ended)) {
+        fields.line("took", &seconds(worked));
     }
     if step.attempts > 0 {
         fields.line("attempts", &step.attempts.to_string());
