@@ -19,6 +19,7 @@ mod driver;
 mod excerpt;
 mod files;
 mod kennel;
+mod line;
 mod orphans;
 mod outputs;
 mod serve;

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use proctor_domain::session::SessionReport;
 use proctor_process::{ProcessIdentity, Signal, family};
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::HostError;
-use super::control::{Heard, Line, Request};
 use super::driver::{TakeOver, take_over};
 use super::files::{SessionFolder, read_report};
 use super::kennel::{self, LeashedHost};
+use super::line::{Heard, Line, Request};
 
 /// What ended a wait.
 #[derive(Debug)]
@@ -92,6 +92,11 @@ impl Host {
         }
     }
 
+    /// Whether it lives and can't say when the session is over, because its socket was removed or could not be made.
+    fn is_out_of_reach(&self) -> bool {
+        matches!(self, Self::Stranger { line: None, .. })
+    }
+
     fn hear(&mut self) -> Heard {
         let heard = match self {
             Self::Leashed { host, has_hung_up: false, .. } => host.line_mut().hear(),
@@ -111,6 +116,8 @@ impl Host {
 
 /// How long a host may take to die after it closed its connection without a report, and a lock to become free after that.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often the report of a host is looked for that is out of reach.
+const OUT_OF_REACH_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// What became readable.
@@ -189,6 +196,12 @@ impl Attached {
                 self.read_output(on_output);
                 return self.conclude();
             }
+            if self.host.is_out_of_reach()
+                && let Some(report) = read_report(&self.folder)?
+            {
+                self.read_output(on_output);
+                return Ok(Waited::Ended(report));
+            }
             if ready.woken {
                 return Ok(Waited::Woken);
             }
@@ -209,7 +222,8 @@ impl Attached {
         let watched = [Some(wake), self.host.pidfd(), self.host.line().map(AsFd::as_fd)];
         let mut polled: Vec<PollFd<'_>> = watched.iter().flatten().map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN)).collect();
         // It fails when a signal arrives, which wakes the caller by its own descriptor.
-        let _ = rustix::event::poll(&mut polled, None);
+        let limit = self.host.is_out_of_reach().then_some(&OUT_OF_REACH_PAUSE);
+        let _ = rustix::event::poll(&mut polled, limit);
         let mut ready = polled.iter().map(|entry| !entry.revents().is_empty());
         let [woken, dead, line] = watched.map(|source| source.is_some() && ready.next() == Some(true));
         Ready { woken, line, dead }

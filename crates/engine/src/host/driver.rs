@@ -14,9 +14,9 @@ use proctor_process::{ProcessIdentity, Program, Sink, Stdin, killpoint};
 
 use super::assignment::{Assignment, StoredSpec};
 use super::attached::Attached;
-use super::control::Line;
 use super::files::{SessionFolder, StoredHost, read_json, read_report, write_json, write_plainly};
 use super::kennel::{self, LeashedHost};
+use super::line::Line;
 use super::orphans::{HOST_MARKER, MARKER, Remains, adopt_orphans, is_host_of};
 use super::{HostError, SessionSpec};
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use proctor_process::{Child, ProcessIdentity};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use super::control::Line;
+use super::line::Line;
 
 /// A host that this process started, with the leash by which it is told what to do.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use proctor_process::family::{self, EndedProcesses, Ending};
 /// Names the sessions that a process belongs to, outermost first, separated by colons.
 pub(super) const MARKER: &str = "PROCTOR_SESSION";
 /// In the environment of a host: the first session that it was started for.
-pub(super) const HOST_MARKER: &str = "PROCTOR_HOST";
+pub(super) const HOST_MARKER: &str = "PROCTOR_HOST_OF";
 /// Names the effect that an external command of the driver's own serves; git's background work has it too.
 const EFFECT: &str = "PROCTOR_EFFECT";
 

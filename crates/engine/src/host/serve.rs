@@ -21,8 +21,9 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::HostError;
 use super::assignment::{Assignment, StoredSpec};
-use super::control::{Control, Line, Next, Socket};
+use super::control::{Control, Socket};
 use super::files::{SessionFolder, StoredHost, encode_report, write_plainly, write_report};
+use super::line::{Line, Next};
 use super::outputs;
 use super::streams::{self, LIMITS, StreamLog};
 use super::supervise::{Held, Supervisor};

@@ -196,6 +196,24 @@ fn two_drivers_can_wait_for_one_session() {
     assert_printed(&ended(wait(&mut first)), "done\n");
 }
 
+#[test]
+fn a_session_whose_host_is_out_of_reach_is_still_seen_to_end() {
+    let world = world(&["read -r _ < go; echo done"]);
+    bash("mkfifo go").dir(&world.spec.directory).run(None).unwrap();
+    let mut first = world.start_with_own_host();
+    let host = first.host().cloned().unwrap();
+    assert!(until(|| world.file("control.sock").exists()));
+    std::fs::remove_file(world.file("control.sock")).unwrap();
+    let mut second = live(world.find().unwrap());
+
+    bash("echo > go").dir(&world.spec.directory).run(None).unwrap();
+
+    assert_printed(&ended(wait(&mut first)), "done\n");
+    assert_printed(&ended(wait(&mut second)), "done\n");
+    // It waits for the next session of its own driver.
+    assert!(host.is_alive());
+}
+
 /// At each of its own points the host dies. Before the shell ran, nothing has happened; after the report, everything has;
 /// in between the session is lost, once.
 #[test]
