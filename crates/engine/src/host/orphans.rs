@@ -65,17 +65,19 @@ impl Remains {
 
     /// The orphans that this process was handed when the host died, and their descendants.
     ///
-    /// What else could be a child of ours that we did not start? The background work of a git of ours, which names
-    /// its effect; a job that was here before us, see [`had_children`]; and what is older than the session.
+    /// What else could be a child of ours that we did not start? The background work of a git of ours, which names its
+    /// effect; the host of another driver that died; a job that was here before us, see [`had_children`]; and what is older
+    /// than the session. A host that was started inside the session is found by its marker.
     fn handed_over(&self) -> Vec<ProcessIdentity> {
         let Some(since) = self.handed_over_since.filter(|_| !had_children()) else {
             return Vec::new();
         };
-        let is_orphan = |child: &ProcessIdentity| {
-            !family::is_own_child(child.pid) && child.start_ticks >= since && family::variable_of(child, EFFECT).is_none()
-        };
+        let is_foreign = |process: &ProcessIdentity| [EFFECT, HOST_MARKER].iter().any(|name| family::variable_of(process, name).is_some());
+        let is_orphan = |child: &ProcessIdentity| !family::is_own_child(child.pid) && child.start_ticks >= since && !is_foreign(child);
         let orphans = family::children(std::process::id()).into_iter().filter(is_orphan);
-        orphans.flat_map(|orphan| family::descendants(orphan.pid).into_iter().chain([orphan])).collect()
+        orphans
+            .flat_map(|orphan| family::descendants_if(orphan.pid, &mut |process| !is_foreign(process)).into_iter().chain([orphan]))
+            .collect()
     }
 
     /// Takes out what may linger, and what descends from it: a build server without its workers is of no use.

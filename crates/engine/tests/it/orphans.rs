@@ -6,7 +6,7 @@ use proctor_domain::session::{Lingering, SessionEnd};
 use proctor_engine::{Found, Waited, fence};
 use proctor_process::{ProcessIdentity, Signal};
 
-use crate::world::{DEAF, assert_printed, bash, ended, is_gone, process_in, wait, world};
+use crate::world::{DEAF, assert_printed, bash, ended, is_gone, live, process_in, until, wait, world};
 
 #[test]
 fn i3_a_deaf_grandchild_in_a_session_of_its_own_does_not_outlive_its_shell() {
@@ -187,4 +187,27 @@ fn i4_processes_of_other_sessions_and_of_nobody_are_left_alone() {
         assert!(child.identity().is_some());
         child.signal(Signal::Kill).unwrap();
     }
+}
+
+#[test]
+fn i4_the_host_of_another_driver_that_died_is_left_alone() {
+    let ours = world(&["echo $$ > pid; sleep 1000"]);
+    let mut attached = ours.start();
+    let shell = ours.process("pid");
+    let theirs = world(&["touch begun; read -r _ < go; echo done"]);
+    bash("mkfifo go").dir(&theirs.spec.directory).run(None).unwrap();
+    let mut driver = crate::scene::driver(&theirs, &[]).spawn().unwrap();
+    assert!(until(|| theirs.work("begun").exists()));
+    // Its host is a child of ours from here on, for we adopt orphans.
+    driver.signal(Signal::Kill).unwrap();
+    driver.wait().unwrap();
+
+    attached.host().unwrap().signal(Signal::Kill).unwrap();
+    let waited = wait(&mut attached);
+
+    assert!(matches!(waited, Waited::Lost), "{waited:?}");
+    assert!(!shell.is_alive());
+    let mut attached = live(theirs.find().unwrap());
+    bash("echo > go").dir(&theirs.spec.directory).run(None).unwrap();
+    assert_printed(&ended(wait(&mut attached)), "done\n");
 }
