@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use proctor_domain::ExitCode;
+use proctor_process::{Signal, Signals};
 
 use crate::args::{ColorChoice, Command, CommandLine, Glimpse};
 use crate::commands::CommandError;
@@ -48,6 +49,8 @@ fn exit(code: ExitCode) -> std::process::ExitCode {
 }
 
 fn run(arguments: &[OsString]) -> ExitCode {
+    // A file over the user's size limit is an error like a full disk, not a death. Children get the default back.
+    let _listening = Signals::listen(&[Signal::FileSize]);
     let environment = Environment::of_process();
     let glimpse = Glimpse::of(arguments);
     let line = match CommandLine::try_parse_from(std::iter::once(&OsString::from("proctor")).chain(arguments)) {

@@ -257,7 +257,7 @@ impl From<WorkspaceError> for Report {
             WorkspaceError::Signing { .. } | WorkspaceError::TimedOut { .. } | WorkspaceError::Git { .. } => Kind::Environment,
             WorkspaceError::Unreadable { .. } | WorkspaceError::File { .. } | WorkspaceError::Start { .. } => Kind::Environment,
             WorkspaceError::Keep { .. } => Kind::Environment,
-            WorkspaceError::Locked { .. } | WorkspaceError::RestoreBlocked { .. } => Kind::Refused,
+            WorkspaceError::Locked { .. } | WorkspaceError::RestoreBlocked { .. } | WorkspaceError::Unkeepable { .. } => Kind::Refused,
             WorkspaceError::ForeignReference { .. } => Kind::Internal,
         };
         Self::failed_to(kind, &error).hints(error.hint())

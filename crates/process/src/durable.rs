@@ -58,6 +58,14 @@ impl DurableError {
     }
 }
 
+const PREFIX: &str = ".proctor-";
+const SUFFIX: &str = ".tmp";
+
+/// Whether this is the name of a file that a process was writing when it was killed.
+pub fn is_half_written(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX))
+}
+
 /// Replaces the contents of `path` in one step, mode 0600.
 ///
 /// The temporary file lies in the same folder, because a rename across file systems is a copy.
@@ -75,8 +83,8 @@ pub fn write(path: &Path, bytes: &[u8], durability: Durability) -> Result<(), Du
 
 fn write_in(folder: &Path, path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     let mut file = tempfile::Builder::new()
-        .prefix(".proctor-")
-        .suffix(".tmp")
+        .prefix(PREFIX)
+        .suffix(SUFFIX)
         // Said once more, although it is the library's default: state may hold what was printed in confidence.
         .permissions(fs::Permissions::from_mode(0o600))
         .tempfile_in(folder)?;

@@ -169,6 +169,10 @@ impl Repository {
         }
         // Git reports what fails *after* the commit (writing the index on a full disk) like what fails before.
         if let Some(commit) = self.own_commit_since(before, &request.message)? {
+            // Ended between the reference and the index, it left its locks and an index that is behind.
+            let begun = message.metadata().and_then(|metadata| metadata.modified()).map_err(file_error(message, "read"))?;
+            self.clear_own_stale_locks(&request.marker, begun)?;
+            self.settle_index(&commit)?;
             return Ok(Attempt::Ended(CommitEnd::Committed(commit)));
         }
         self.refusal(&finished, &printed, request)

@@ -56,6 +56,12 @@ pub enum WorkspaceError {
         /// What is in its place.
         by: RepoPath,
     },
+    /// Git can't keep what is under this name.
+    #[error("save {path}: git does not take a file of that name")]
+    Unkeepable {
+        /// Which.
+        path: RepoPath,
+    },
     /// Signing a commit does not work.
     #[error("sign a commit: {output}")]
     Signing {
@@ -143,6 +149,7 @@ impl WorkspaceError {
             }
             Self::Locked { path, live: false } => Some(format!("rm {}", shell_quoted(path))),
             Self::Locked { live: true, .. } => Some("wait until that git command has ended, then resume".to_owned()),
+            Self::Unkeepable { path } => Some(format!("move {path} out of the working tree")),
             Self::RestoreBlocked { by, .. } => Some(format!("move {by} out of the work tree, then resume")),
             Self::Signing { .. } => Some("unlock the signing key, or git config commit.gpgsign false".to_owned()),
             Self::ForeignReference { .. }

@@ -1,5 +1,6 @@
 //! Keeping the contents of paths: snapshots as trees, references that hold them, what differs.
 
+use std::collections::HashSet;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -94,7 +95,19 @@ impl Repository {
             let git = index.of(self.quiet("update-index")?).args(["--add", "--remove", "--replace", "-z", "--stdin"]);
             git.input(nul_separated(&others)).run()?;
         }
+        self.refuse_unkept(&index, files.iter().map(|(path, _)| path).chain(&others))?;
         self.write_tree(&index)
+    }
+
+    /// Git passes over names that its index does not take (`.GIT/x`, `git~1`) and says so only to a person. A
+    /// snapshot without them would look like one that holds everything.
+    fn refuse_unkept<'a>(&self, index: &TemporaryIndex, mut wanted: impl Iterator<Item = &'a RepoPath>) -> Result<(), WorkspaceError> {
+        let output = index.of(self.quiet("ls-files")?).args(["-z", "--cached", "--full-name"]).run()?.stdout;
+        let kept: HashSet<&[u8]> = split_nul(&output).collect();
+        match wanted.find(|path| !kept.contains(path.as_bytes())) {
+            Some(path) => Err(WorkspaceError::Unkeepable { path: path.clone() }),
+            None => Ok(()),
+        }
     }
 
     /// The tree that a commit of exactly these paths on top of `parent` would hold, filters applied. By it a
@@ -126,7 +139,8 @@ impl Repository {
         if files.is_empty() {
             return Ok(Vec::new());
         }
-        let git = self.quiet("hash-object")?.args(["-w", "--no-filters", "--stdin-paths"]);
+        // A large file is streamed, not read whole.
+        let git = self.quiet("hash-object")?.set("core.bigFileThreshold=16m").args(["-w", "--no-filters", "--stdin-paths"]);
         let output = self.write_objects(git.input(lines(files.iter().map(|(path, _)| path))), files.len())?;
         let blobs: Option<Vec<Oid>> = output.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(parse_oid).collect();
         blobs.filter(|blobs| blobs.len() == files.len()).ok_or_else(|| unreadable("hash-object", &output))

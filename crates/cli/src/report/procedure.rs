@@ -119,6 +119,7 @@ impl Report {
             HaltReason::HookChanged { paths, .. } => self
                 .listing(paths)
                 .hint(format!("commit or discard what the hook changed, then {resume}")),
+            HaltReason::RecordRefused { .. } => self.hint(format!("mend that, then {resume}")),
             HaltReason::HostsLost(_) => self.hint("`proctor doctor` checks what sessions need").hint(format!("then {resume}")),
         }
     }
@@ -157,6 +158,7 @@ pub fn halt_sentence(reason: &HaltReason) -> String {
         HaltReason::Operation(name) => format!("a {name} is in progress"),
         HaltReason::HookChanged { output, .. } if output.trim().is_empty() => "a git hook changed files during a commit".to_owned(),
         HaltReason::HookChanged { output, .. } => format!("a git hook changed files during a commit; it printed:\n{}", output.trim()),
+        HaltReason::RecordRefused { output } => format!("its record could not be committed: {}", output.trim()),
         HaltReason::HostsLost(count) => format!("{count} hosts of its step died one after the other"),
     }
 }

@@ -87,7 +87,13 @@ impl TryFrom<String> for StepId {
     fn try_from(text: String) -> Result<Self, InvalidStepId> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let starts_well = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
-        if starts_well && text.len() <= 64 && text.bytes().all(allowed) { Ok(Self(text)) } else { Err(InvalidStepId(text)) }
+        // It becomes a part of a reference's name, where git takes none of these.
+        let fits_reference = !text.contains("..") && !text.ends_with('.') && !text.ends_with(".lock");
+        if starts_well && fits_reference && text.len() <= 64 && text.bytes().all(allowed) {
+            Ok(Self(text))
+        } else {
+            Err(InvalidStepId(text))
+        }
     }
 }
 

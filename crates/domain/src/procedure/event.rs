@@ -292,6 +292,11 @@ pub enum HaltReason {
         /// What git and the hooks printed.
         output: String,
     },
+    /// The commit that begins or ends the run's record in git was refused.
+    RecordRefused {
+        /// By whom, and what they printed.
+        output: String,
+    },
     /// The hosts of this many sessions died one after the other.
     HostsLost(u32),
 }

@@ -66,6 +66,7 @@ impl Driver<'_> {
         if !self.run.commit_was_planned() {
             return Ok(());
         }
+        (self.context.notify)(Notice::LookingForCommit { patience: EFFECT_PATIENCE });
         match self.find_own_commit(&purpose, &paths)? {
             Some(commit) => self.committed(purpose, commit),
             None => Ok(()),
@@ -109,6 +110,10 @@ impl Driver<'_> {
     }
 
     fn refused(&mut self, purpose: CommitPurpose, failure: Failure) -> Result<(), ProcedureError> {
+        if matches!(purpose, CommitPurpose::Start | CommitPurpose::End) {
+            // No step failed; the record alone is missing. The run waits until git takes it.
+            return self.halt(HaltReason::RecordRefused { output: failure.to_string() });
+        }
         let index = self.step_index();
         self.record(RunEvent::CommitRefused { purpose, failure })?;
         if let Some(index) = index {
@@ -133,7 +138,6 @@ impl Driver<'_> {
     /// then, where a hook has stripped those, by what the commit on top of the recorded parent holds.
     fn find_own_commit(&mut self, purpose: &CommitPurpose, paths: &[RepoPath]) -> Result<Option<Oid>, ProcedureError> {
         let repository = &self.context.site.repository;
-        (self.context.notify)(Notice::LookingForCommit { patience: EFFECT_PATIENCE });
         repository.wait_for_or_end_effects(&self.marker(purpose), EFFECT_PATIENCE)?;
         self.clear_own_locks()?;
         let message = self.message(purpose);

@@ -59,6 +59,19 @@ pub(super) fn write(work_tree: &Path, folder: &RepoPath, text: &str) -> Result<R
     if !real.starts_with(work_tree.canonicalize().map_err(failed)?) {
         return Err(ProcedureError::OutsideWorkTree { path: parent.to_path_buf() });
     }
+    remove_half_written(parent)?;
     durable::write(&file, text.as_bytes(), Durability::Renamed)?;
     Ok(path)
+}
+
+/// Removes what a driver left that was killed while it wrote a card here.
+fn remove_half_written(folder: &Path) -> Result<(), ProcedureError> {
+    let failed = |source| ProcedureError::Write { path: folder.to_path_buf(), source };
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if durable::is_half_written(&path) {
+            std::fs::remove_file(&path).map_err(failed)?;
+        }
+    }
+    Ok(())
 }

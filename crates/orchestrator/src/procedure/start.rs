@@ -259,12 +259,8 @@ fn refuse_unusable(status: &Status) -> Result<(), Refusal> {
         let reason = match change.kind {
             ChangeKind::Unmerged => "it is in a conflict",
             ChangeKind::SubmoduleDirty => "it is a submodule with uncommitted changes of its own",
-            ChangeKind::Modified
-            | ChangeKind::Added
-            | ChangeKind::Deleted
-            | ChangeKind::Untracked
-            | ChangeKind::SubmoduleMoved
-            | ChangeKind::NestedRepository => continue,
+            ChangeKind::Modified | ChangeKind::Added | ChangeKind::Deleted | ChangeKind::Untracked | ChangeKind::SubmoduleMoved => continue,
+            ChangeKind::NestedRepository => "it is a repository of its own, which can't be set aside",
         };
         return Err(Refusal::Unusable { path: change.path.clone(), reason });
     }
@@ -293,6 +289,10 @@ pub(super) fn lock_tree(
     run_id: &RunId,
     when_busy: WhenBusy,
 ) -> Result<HeldLock, ProcedureError> {
+    // Somebody may have cleared the state folder since it was made.
+    for folder in site.state.folders() {
+        std::fs::create_dir_all(&folder).map_err(|source| ProcedureError::Write { path: folder, source })?;
+    }
     let path = site.state.worktree_lock(&worktree_key(&site.repository.work_tree));
     let holder_text = holder_text(run_id)?;
     loop {
