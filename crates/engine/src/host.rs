@@ -10,7 +10,7 @@
 //!
 //! A session runs at most once: a host that finds the lock held, a fence, or the traces of an earlier host, exits.
 //!
-//! Agents come as another kind of child; what they share with shells is everything but [`supervise`].
+//! Agents come as another kind of child; what they share with shells is everything but the module `supervise`.
 
 mod assignment;
 mod attached;
