@@ -13,14 +13,21 @@ impl Driver<'_> {
     /// The tree's status, or what others did to it since the run's last write.
     pub(super) fn tree_at_rest(&mut self) -> Result<Result<Status, HaltReason>, ProcedureError> {
         let status = match self.resting.take() {
-            Some(status) => status,
-            None => self.context.site.repository.status()?,
+            Some(status) if self.is_still_at(&status)? => status,
+            Some(_) | None => self.context.site.repository.status()?,
         };
         if let Some(reason) = self.moved(&status).or(self.history_changed(&status)?) {
             return Ok(Err(reason));
         }
         let foreign = self.foreign_changes(&status)?;
         if foreign.is_empty() { Ok(Ok(status)) } else { Ok(Err(HaltReason::ForeignChanges(foreign))) }
+    }
+
+    /// Whether HEAD is where this status says and nothing is in progress. Costs no process.
+    fn is_still_at(&self, status: &Status) -> Result<bool, ProcedureError> {
+        let repository = &self.context.site.repository;
+        let head = repository.head()?;
+        Ok(head.commit == status.head && head.branch == status.branch && repository.operation_in_progress().is_none())
     }
 
     /// An operation in progress, or another branch.

@@ -134,6 +134,8 @@ pub(super) struct Driver<'a> {
     pub(super) last_decision: Option<Timestamp>,
     /// What the tree looked like after our last write to it, as long as nothing has run since.
     pub(super) resting: Option<Status>,
+    /// What the last survey saw, for the commit that follows it.
+    pub(super) surveyed: Option<Status>,
     /// The paths of the last survey that git does not know yet.
     pub(super) untracked: Vec<RepoPath>,
     /// What the foreign paths of `--allow-dirty` held when the current step began.
@@ -159,6 +161,7 @@ impl<'a> Driver<'a> {
             last_activity: None,
             last_decision: None,
             resting: None,
+            surveyed: None,
             untracked: Vec::new(),
             _locks: locks,
         })

@@ -102,6 +102,8 @@ impl Driver<'_> {
         if self.run.steps[index].is_decided() {
             // Nothing is written any more: the next step need not look again.
             self.resting = Some(status);
+        } else {
+            self.surveyed = Some(status);
         }
         self.tell_if_decided(index);
         Ok(())
