@@ -360,7 +360,7 @@ fn a_damaged_record_is_its_own_runs_trouble_only() {
 }
 
 #[test]
-fn a_journal_of_a_newer_version_is_read_and_never_written() {
+fn i9_a_journal_of_a_newer_version_is_read_and_never_written() {
     let world = recorded();
     // `user_version` in SQLite's header.
     let mut file = OpenOptions::new().write(true).open(journal(&world)).expect("the journal");

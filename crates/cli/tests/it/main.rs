@@ -11,6 +11,7 @@ mod gc_runs;
 mod git_matrix;
 mod git_records;
 mod init;
+mod invariants;
 mod killpoints;
 mod known_faults;
 mod lint;

@@ -4,5 +4,6 @@
 
 mod gc;
 mod machine;
+mod purity;
 mod simulator;
 mod verdicts;
