@@ -90,7 +90,7 @@ pub static VARIABLES: &[&Variable] = &[
     &by_proctor("PROCTOR_DIRECTIVE", "The text given with `--directive`, or empty."),
     &by_proctor("PROCTOR_OUTPUT", "The file to which a shell appends its outputs as `name=value` lines."),
     &by_proctor("INPUT_<NAME>", "The value of an input, its name in upper case with `_` for everything but letters and digits."),
-    &by_proctor("STEP_<ID>_<NAME>", "An output of an earlier step, or of an earlier phase of this one."),
+    &by_proctor("STEP_<ID>_<NAME>", "An output of an earlier step, or of an earlier shell of this one."),
     &by_proctor(
         "GIT_CONFIG_COUNT",
         "Together with `GIT_CONFIG_KEY_0` and `GIT_CONFIG_VALUE_0`: git commands of a step write objects and references durably, as \

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 use proctor_cards::template::{self, Values};
-use proctor_domain::procedure::{Definition, Failure, PhaseSpec, Run, StepId, StepSpec, variable_name};
+use proctor_domain::procedure::{Definition, Failure, PhaseSpec, Run, StepId, StepSpec, output_variable, variable_name};
 use proctor_domain::session::Phase;
 use proctor_domain::{RunId, SessionId};
 use proctor_engine::SessionSpec;
@@ -117,7 +117,7 @@ fn environment(site: &Site, owner: &SessionOwner<'_>, session: &SessionId) -> Re
         set(&format!("INPUT_{}", variable_name(name)), value.as_ref());
     }
     for (step, name, value) in outputs_before(owner) {
-        set(&format!("STEP_{}_{}", variable_name(step.as_str()), variable_name(name)), value.as_ref());
+        set(&output_variable(step.as_str(), name), value.as_ref());
     }
     variables.extend(step_variables(&template_values(owner.run, owner.definition), owner.step)?);
     Ok(variables)

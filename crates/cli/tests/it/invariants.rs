@@ -29,3 +29,13 @@ fn i10_nothing_of_proctor_runs_when_no_command_does() {
 
     assert_eq!(world.leftovers(), []);
 }
+
+#[test]
+fn a_later_shell_of_the_same_phase_reads_what_an_earlier_one_wrote() {
+    let shells = "'echo name=one >> \"$PROCTOR_OUTPUT\"', 'echo \"$STEP_MAKE_NAME\" > seen; echo name=two >> \"$PROCTOR_OUTPUT\"', 'echo \"$STEP_MAKE_NAME\" >> seen'";
+    let world = world().with_card("hands-on", &format!("description: Hands on\nsteps:\n  - id: make\n    run: {{shells: [{shells}]}}\n"));
+
+    let _ = world.proctor(&["procedure", "run", "hands-on"]).expect_code(0);
+
+    assert_eq!(world.read("seen"), "one\ntwo\n");
+}

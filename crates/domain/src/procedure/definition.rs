@@ -110,6 +110,11 @@ pub fn variable_name(name: &str) -> String {
     name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' }).collect()
 }
 
+/// The variable by which later shells read an output of a step.
+pub fn output_variable(step: &str, output: &str) -> String {
+    format!("STEP_{}_{}", variable_name(step), variable_name(output))
+}
+
 /// One step of a procedure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepSpec {

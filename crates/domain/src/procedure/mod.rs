@@ -14,7 +14,7 @@ mod verdict;
 pub use apply::UnexpectedEvent;
 pub use definition::{
     AgentSpec, Definition, InputKind, InputSpec, InvalidInput, InvalidStepId, Isolation, PhaseSpec, PrecheckSpec, Records, RetrySpec,
-    Severity, StepId, StepSpec, ValidateSpec, variable_name,
+    Severity, StepId, StepSpec, ValidateSpec, output_variable, variable_name,
 };
 pub use event::{CommitPurpose, HaltReason, RunEvent, RunStarted, SkipReason, StepPlan};
 pub use failure::Failure;

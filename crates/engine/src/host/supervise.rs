@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use proctor_domain::procedure::output_variable;
 use proctor_domain::session::{Lingering, SessionEnd, ShellEnd};
 use proctor_process::family::{self, Ending};
 use proctor_process::killpoint::reach_in_host;
@@ -16,6 +17,7 @@ use rustix::io::Errno;
 use super::assignment::Assignment;
 use super::control::Control;
 use super::files::SessionFolder;
+use super::outputs;
 use super::serve::millis;
 use super::streams::StreamLog;
 
@@ -132,13 +134,24 @@ impl<'a> Supervisor<'a> {
         Ok(ShellRun { shell, cut_short })
     }
 
+    /// What the shells before this one wrote to `$PROCTOR_OUTPUT`, as the variables by which later shells read it.
+    /// Outputs that can't be used fail the phase when it is over; no shell gets them.
+    fn outputs_so_far(&self, number: usize) -> Vec<(OsString, OsString)> {
+        let step = self.environment.iter().find(|(name, _)| name == "PROCTOR_STEP").and_then(|(_, step)| step.to_str());
+        let (Some(step), true) = (step, number > 1) else { return Vec::new() };
+        let outputs = outputs::read(&self.folder.output()).unwrap_or_default();
+        outputs.into_iter().map(|(name, value)| (output_variable(step, &name).into(), value.into())).collect()
+    }
+
     fn spawn(&self, number: usize) -> Result<Child, ProgramError> {
+        let written = self.outputs_so_far(number);
+        let earlier = self.environment.iter().filter(|(name, _)| written.iter().all(|(newer, _)| newer != name)).cloned();
         // The text is a file, so that its size does not matter and errors name its lines.
         Program::new("bash")
             .args(["-euo", "pipefail"])
             .arg(self.folder.shell(number))
             .dir(&self.directory)
-            .env(self.environment.iter().cloned())
+            .env(earlier.chain(written.iter().cloned()))
             // Our own session has no terminal, so a group is enough to signal the shell and its pipeline as one.
             .own_group()
             .spawn()
