@@ -73,6 +73,14 @@ fn dead_drivers(state: &StateFolder, journal: &Journal) -> Result<Check, Report>
             format!("proctor procedure resume {}", dead[0]),
         ));
     }
+    let left: Vec<RunId> = alive.iter().filter(|run| !is_held(&state.run_lock(run))).cloned().collect();
+    if let Some(first) = left.first() {
+        return Ok(Check::warning(
+            "runs",
+            format!("{}: a session goes on, and the proctor that drove it is gone", listed(&left, NAMED)),
+            format!("proctor procedure resume {first}"),
+        ));
+    }
     let stopped = if halted.is_empty() { String::new() } else { format!(", {} stopped and can be resumed", halted.len()) };
     Ok(Check::ok("runs", format!("{} going on{stopped}", counted(alive.len(), "run"))))
 }
