@@ -190,7 +190,7 @@ fn a_commit_whose_driver_died_in_a_slow_hook_is_found_again() {
         let _ = start_waiting(&world, &["procedure", "run", "work"]).kill();
 
         let resumed = world.start(&["procedure", "resume"]);
-        wait_for("the resume is at work", LIMIT, || resumed.stderr_so_far().contains("going on with"));
+        wait_for("the resume is at work", LIMIT, || resumed.stderr_so_far().contains("looking for the commit"));
         let_go(&world);
 
         let _ = resumed.wait(LIMIT).expect_code(0);
