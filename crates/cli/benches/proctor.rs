@@ -20,11 +20,13 @@ struct Size {
     runs: u64,
 }
 
+type Bench = fn(&Size);
+
 fn main() {
     let smoke = std::env::var("PROCTOR_BENCH").is_ok_and(|size| size == "smoke");
     let size = if smoke { Size { pairs: 1, steps: 3, runs: 100 } } else { Size { pairs: 7, steps: 100, runs: 10_000 } };
     let chosen: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let benches: [(&str, fn(&Size)); 5] = [("steps", steps), ("overhead", overhead), ("version", version), ("runs", runs), ("host", host)];
+    let benches: [(&str, Bench); 5] = [("steps", steps), ("overhead", overhead), ("version", version), ("runs", runs), ("host", host)];
     for (name, bench) in benches {
         if chosen.is_empty() || chosen.iter().any(|choice| choice == name) {
             bench(&size);
