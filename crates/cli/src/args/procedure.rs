@@ -81,7 +81,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "TEXT")]
     pub directive: Option<String>,
 
-    /// Value of a declared input; shells read it as INPUT_<NAME>
+    /// Value of a declared input; shells read it as `INPUT_<NAME>`
     #[arg(long = "input", value_name = "NAME=VALUE", value_parser = parse_input)]
     pub inputs: Vec<InputValue>,
 
