@@ -1,6 +1,6 @@
 //! The three phases of a step.
 
-use proctor_domain::procedure::{AgentSpec, PhaseSpec, PrecheckSpec, Severity, ValidateSpec, variable_name};
+use proctor_domain::procedure::{AgentSpec, PhaseSpec, PrecheckSpec, Severity, ValidateSpec, output_variable, variable_name};
 
 use super::fields::{Field, Fields, Reader};
 use super::scalars::Part;
@@ -118,7 +118,7 @@ fn refuse_expression(reader: &mut Reader<'_>, part: Part<'_>, inner: &str) {
     let hint = match check_expression(inner).single() {
         Some(Target::Input(name)) => format!("read the variable instead: \"$INPUT_{}\"", variable_name(name)),
         Some(Target::Output { step, name }) => {
-            format!("read the variable instead: \"$STEP_{}_{}\"", variable_name(step), variable_name(name))
+            format!("read the variable instead: \"${}\"", output_variable(step, name))
         }
         None => "put it under `env`, as in `VALUE: ${{ … }}`, and read \"$VALUE\"".to_owned(),
     };

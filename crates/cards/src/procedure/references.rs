@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use proctor_domain::procedure::{InputKind, StepSpec, variable_name};
+use proctor_domain::procedure::{InputKind, StepSpec, output_variable, variable_name};
 
 use super::fields::Reader;
 use super::inputs::Inputs;
@@ -189,7 +189,7 @@ fn check_shared_variables(reader: &mut Reader<'_>, steps: &Steps<'_>) {
     let mut variables: HashMap<String, (usize, &str)> = HashMap::new();
     for (step, name, at) in &steps.outputs {
         let Some(spec) = steps.specs.get(*step) else { continue };
-        let variable = format!("STEP_{}_{}", variable_name(spec.id.as_str()), variable_name(name));
+        let variable = output_variable(spec.id.as_str(), name);
         match variables.get(&variable) {
             // Ids that are the same or share their variables have a finding of their own.
             Some((other, _))
