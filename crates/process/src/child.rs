@@ -48,6 +48,15 @@ pub struct Finished {
     pub timed_out: bool,
 }
 
+/// What may end the wait for a program before its end. It goes on then.
+pub struct Watch<'a> {
+    /// When this is readable, `patience` is asked again.
+    pub wake: BorrowedFd<'a>,
+    /// How much longer is waited, from now on; `None` for as long as it takes. Asked before the first wait, and not any
+    /// more once it has set a time.
+    pub patience: &'a mut dyn FnMut() -> Option<Duration>,
+}
+
 /// A child of this process. Dropping one that still runs leaves it running; it is reaped later.
 #[derive(Debug)]
 pub struct Child {
@@ -206,13 +215,28 @@ impl Child {
         self.leads_group
     }
 
-    /// Writes `input`, reads both streams and waits for the end.
-    pub(crate) fn finish(mut self, input: &[u8], limit: Option<Duration>) -> io::Result<Finished> {
+    /// Writes `input`, reads both streams and waits for the end; `None` when the watch broke off before.
+    pub(crate) fn finish(
+        mut self,
+        input: &[u8],
+        limit: Option<Duration>,
+        mut watch: Option<&mut Watch<'_>>,
+    ) -> io::Result<Option<Finished>> {
         let mut exchange = Exchange::new(&mut self, input)?;
         let begun = Instant::now();
         let mut deadline = limit.map(|limit| begun + limit);
+        let mut leave = None;
         let mut asked = false;
         loop {
+            if let Some(watch) = &mut watch
+                && leave.is_none()
+            {
+                leave = (watch.patience)().map(|patience| Instant::now() + patience);
+            }
+            let patience = leave.map(|leave| leave.saturating_duration_since(Instant::now()));
+            if patience == Some(Duration::ZERO) {
+                return Ok(None);
+            }
             let remaining = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if remaining == Some(Duration::ZERO) {
                 let signal = if asked { Signal::Kill } else { Signal::Terminate };
@@ -222,11 +246,13 @@ impl Child {
                 asked = true;
                 continue;
             }
-            exchange.wait(&self, remaining)?;
+            // Once it is decided to leave, nothing that arrives can hasten it.
+            let wake = watch.as_ref().filter(|_| leave.is_none()).map(|watch| watch.wake);
+            exchange.wait(&self, wake, remaining.into_iter().chain(patience).min())?;
             if let Some(status) = self.try_wait()? {
                 exchange.read_rest()?;
                 let [stdout, stderr] = exchange.streams.map(|stream| stream.bytes);
-                return Ok(Finished { status, stdout, stderr, timed_out: asked });
+                return Ok(Some(Finished { status, stdout, stderr, timed_out: asked }));
             }
         }
     }
@@ -305,9 +331,10 @@ impl<'a> Exchange<'a> {
         Ok(exchange)
     }
 
-    /// Waits until the child ends, the time is over or bytes can be moved, and moves them.
-    fn wait(&mut self, child: &Child, limit: Option<Duration>) -> io::Result<()> {
+    /// Waits until the child ends, `wake` is readable, the time is over or bytes can be moved, and moves them.
+    fn wait(&mut self, child: &Child, wake: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> io::Result<()> {
         let mut polled = vec![PollFd::new(child, PollFlags::IN)];
+        polled.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake, PollFlags::IN)));
         polled.extend(self.streams.iter().filter_map(|stream| stream.source.as_ref()).map(|source| PollFd::new(source, PollFlags::IN)));
         polled.extend(self.sink.as_ref().map(|sink| PollFd::new(sink, PollFlags::OUT)));
         match rustix::event::poll(&mut polled, limit.map(to_timespec).as_ref()) {

@@ -12,18 +12,18 @@ mod walk;
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions};
 
 pub use ending::{EndedProcesses, Ending, end};
-pub use walk::{ancestors, children, descendants, descendants_if, program_among, variable_of};
+pub use walk::{ancestors, children, descendants, descendants_if, descends_from, program_among, variable_of};
 
 use crate::ProcessIdentity;
 use crate::child::{self, to_timespec};
-use crate::proc_files;
+use crate::proc_files::{self, Stat};
 
 /// Makes this process the one that orphaned descendants are handed to.
 ///
@@ -75,38 +75,59 @@ pub fn is_own_child(pid: u32) -> bool {
 /// some daemons do to show a title, is not found.
 pub fn marked(variable: &str, has: impl Fn(&[u8]) -> bool) -> Vec<ProcessIdentity> {
     let mut environment = Vec::new();
-    let mut carries = |pid: u32| {
-        proc_files::read_whole(&format!("/proc/{pid}/environ"), &mut environment)
-            && proc_files::value_in(&environment, variable).is_some_and(&has)
+    let mut found = Vec::new();
+    let mut open = proc_files::all_pids();
+    let begun = Instant::now();
+    loop {
+        open.retain(|&pid| match mark_of(pid, &mut environment, variable, &has) {
+            Mark::Carried(identity) => {
+                found.push(identity);
+                false
+            }
+            Mark::Missing => false,
+            Mark::NotYet => true,
+        });
+        if open.is_empty() || begun.elapsed() >= LONGEST_EXEC {
+            return found;
+        }
+        wait_for_end(&[], IN_AN_EXEC);
+    }
+}
+
+/// What one look at a process says of a marker.
+enum Mark {
+    Carried(ProcessIdentity),
+    Missing,
+    /// It is in the middle of an exec, in which a process has no environment.
+    NotYet,
+}
+
+fn mark_of(pid: u32, environment: &mut Vec<u8>, variable: &str, has: impl Fn(&[u8]) -> bool) -> Mark {
+    let path = format!("/proc/{pid}/environ");
+    let mut carries = || {
+        let is_read = proc_files::read_whole(&path, environment);
+        (is_read && proc_files::value_in(environment, variable).is_some_and(&has), is_read && environment.is_empty())
     };
-    proc_files::all_pids()
-        .into_iter()
-        .filter_map(|pid| {
-            // Nearly all are passed over after one read. For the few that match, the environment is read again
-            // between two looks at the identity, so that a pid that changed hands is not mistaken.
-            let identity = if carries(pid) { ProcessIdentity::of(pid)? } else { return None };
-            (carries(pid) && identity.is_alive()).then_some(identity)
-        })
-        .collect()
+    // Nearly all are passed over after one read. For the few that match, the environment is read again
+    // between two looks at the identity, so that a pid that changed hands is not mistaken.
+    match carries() {
+        (true, _) => match ProcessIdentity::of(pid) {
+            Some(identity) if carries().0 && identity.is_alive() => Mark::Carried(identity),
+            Some(identity) if identity.is_alive() => Mark::NotYet,
+            Some(_) | None => Mark::Missing,
+        },
+        (false, true) if Stat::of(pid).is_some_and(|stat| !stat.has_no_environment) => Mark::NotYet,
+        (false, _) => Mark::Missing,
+    }
 }
 
 /// As [`marked`], without this process and its ancestors: a person may clean up from a terminal that the dead
-/// session had started. "None" is the result of two looks.
+/// session had started.
 pub fn marked_others(variable: &str, has: impl Fn(&[u8]) -> bool) -> Vec<ProcessIdentity> {
     let spared = ancestors();
-    let look = || {
-        let mut found = marked(variable, &has);
-        found.retain(|identity| identity.pid != std::process::id() && !spared.contains(identity));
-        found
-    };
-    let found = look();
-    if !found.is_empty() {
-        return found;
-    }
-    // A process has no environment to read for a moment in the middle of an exec, so one look in vain proves
-    // nothing.
-    wait_for_end(&[], MIDDLE_OF_AN_EXEC);
-    look()
+    let mut found = marked(variable, has);
+    found.retain(|identity| identity.pid != std::process::id() && !spared.contains(identity));
+    found
 }
 
 /// Ends all processes whose variable `variable` has a value that `has` accepts, but never this process or
@@ -115,8 +136,10 @@ pub fn end_marked(variable: &str, has: impl Fn(&[u8]) -> bool, grace: Duration) 
     end(&mut || marked_others(variable, &has), Ending { grace, first: None, wait: &mut wait_for_end })
 }
 
-/// Much longer than an exec leaves a process without an environment.
-const MIDDLE_OF_AN_EXEC: Duration = Duration::from_millis(5);
+/// Before a process in the middle of an exec is looked at again.
+const IN_AN_EXEC: Duration = Duration::from_millis(1);
+/// An exec takes microseconds; what is still without an environment then is none of ours.
+const LONGEST_EXEC: Duration = Duration::from_secs(2);
 
 /// Waits until one of the processes ends or the time is over.
 pub fn wait_for_end(pidfds: &[BorrowedFd<'_>], limit: Duration) {

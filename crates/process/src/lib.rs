@@ -4,12 +4,14 @@
 //! * [`Program`] is the only way to start a child; [`Child`] is one that runs.
 //! * [`ProcessIdentity`] names a process so that its pid can't be mistaken for a later one's.
 //! * [`family`] finds and ends the descendants of a process and those that carry a marker.
+//! * [`confine`] makes boxes: what a program and all that it starts may write.
 //! * [`lock`] and [`durable`] are what other crates build crash safety on.
 //!
 //! This is the only crate with `unsafe` code, and the only one that a port to another system would
 //! have to change. It knows nothing of runs, sessions or git, and it never signals by pid alone.
 
 mod child;
+pub mod confine;
 pub mod descriptors;
 pub mod durable;
 pub mod family;
@@ -21,7 +23,7 @@ pub mod program;
 pub mod signals;
 mod spawn;
 
-pub use child::{Child, ExitState, Finished};
+pub use child::{Child, ExitState, Finished, Watch};
 pub use identity::{IdentityError, ProcessIdentity, SignalEnd};
-pub use program::{Program, ProgramError, Sink, Stdin};
+pub use program::{Program, ProgramError, Sink, Stdin, find_program};
 pub use signals::{Signal, Signals, SignalsError};

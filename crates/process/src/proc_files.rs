@@ -22,7 +22,15 @@ pub(crate) struct Stat {
     pub(crate) threads: u64,
     /// When it was started, in clock ticks since the boot.
     pub(crate) start_ticks: u64,
+    /// Whether it has no environment and gets none: it is no program, or was started with an empty one. In the middle of an
+    /// exec there is none either, but not for long. Nothing is known of processes that are not ours to look into.
+    pub(crate) has_no_environment: bool,
 }
+
+/// Places of fields behind the name, as proc(5) lists them, counted from 0.
+const VIRTUAL_MEMORY: usize = 20;
+const ENVIRONMENT_BEGIN: usize = 47;
+const ENVIRONMENT_END: usize = 48;
 
 impl Stat {
     /// Of the process that has this pid now, zombies included.
@@ -38,6 +46,7 @@ impl Stat {
         let name = line.get(open + 1..close)?.to_vec();
         let rest = std::str::from_utf8(line.get(close + 1..)?).ok()?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let field = |index: usize| fields.get(index).copied().unwrap_or("0");
         Some(Self {
             name,
             state: *fields.first()?.as_bytes().first()?,
@@ -45,6 +54,8 @@ impl Stat {
             group: fields.get(2)?.parse().ok()?,
             threads: fields.get(17)?.parse().ok()?,
             start_ticks: fields.get(19)?.parse().ok()?,
+            has_no_environment: field(VIRTUAL_MEMORY) == "0"
+                || (field(ENVIRONMENT_END) != "0" && field(ENVIRONMENT_END) == field(ENVIRONMENT_BEGIN)),
         })
     }
 
@@ -134,13 +145,28 @@ mod tests {
 
         let stat = Stat::parse(line);
 
-        let expected = Stat { name: b"a) S".to_vec(), state: b'R', parent: 7, group: 8, threads: 3, start_ticks: 98765 };
+        let expected =
+            Stat { name: b"a) S".to_vec(), state: b'R', parent: 7, group: 8, threads: 3, start_ticks: 98765, has_no_environment: false };
         assert_eq!(stat, Some(expected));
     }
 
     #[test]
+    fn a_process_without_an_environment_is_told_from_one_in_the_middle_of_an_exec() {
+        let of = |memory: &str, begin: &str, end: &str| {
+            let middle = "0 ".repeat(26);
+            let line = format!("42 (a) S 7 8 9 0 -1 0 1 0 0 0 0 0 0 0 20 0 3 0 98765 {memory} {middle}{begin} {end}");
+            Stat::parse(line.as_bytes()).unwrap().has_no_environment
+        };
+
+        assert!(of("0", "0", "0"), "a thread of the kernel");
+        assert!(of("4096", "140", "140"), "an empty one");
+        assert!(!of("4096", "0", "0"), "in the middle of an exec");
+        assert!(!of("4096", "140", "150"));
+    }
+
+    #[test]
     fn a_leader_that_ended_before_its_threads_is_not_dead() {
-        let of = |state, threads| Stat { name: Vec::new(), state, parent: 1, group: 1, threads, start_ticks: 1 };
+        let of = |state, threads| Stat { name: Vec::new(), state, parent: 1, group: 1, threads, start_ticks: 1, has_no_environment: false };
 
         assert!(of(b'Z', 1).is_dead());
         assert!(!of(b'Z', 2).is_dead());

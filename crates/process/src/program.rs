@@ -15,7 +15,7 @@ use rustix::pipe::PipeFlags;
 
 use crate::child::{self, Started};
 use crate::spawn::{Company, Recipe, Source, spawn};
-use crate::{Child, Finished};
+use crate::{Child, Finished, Watch};
 
 /// A child to be started, without a shell in between.
 ///
@@ -111,6 +111,15 @@ pub enum ProgramError {
 /// What is searched when the child's environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// The program that a name or path means, where `search` is a list of folders like `PATH`.
+pub fn find_program(name: &Path, search: &OsStr) -> Option<PathBuf> {
+    let can_be_run = |candidate: &PathBuf| rustix::fs::access(candidate, Access::EXEC_OK).is_ok() && candidate.is_file();
+    if name.components().count() > 1 || name.is_absolute() {
+        return Some(name.to_owned()).filter(can_be_run);
+    }
+    std::env::split_paths(search).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).find(can_be_run)
+}
+
 impl Program {
     /// A program by its path, or by its name, which is then looked up in the *child's* `PATH`.
     pub fn new(program: impl Into<OsString>) -> Self {
@@ -195,6 +204,17 @@ impl Program {
     /// # Errors
     /// It could not be started or watched. How it ended is not an error.
     pub fn run(self, limit: Option<Duration>) -> Result<Finished, ProgramError> {
+        // Without a watch nothing but its end ends the wait.
+        let name = PathBuf::from(&self.name);
+        let unended = || ProgramError::Watch { program: name, source: io::Error::from(io::ErrorKind::Interrupted) };
+        self.run_watched(limit, None)?.ok_or_else(unended)
+    }
+
+    /// As [`Program::run`]; `None` when `watch` ended the wait before the program did, which then goes on by itself.
+    ///
+    /// # Errors
+    /// It could not be started or watched. How it ended is not an error.
+    pub fn run_watched(self, limit: Option<Duration>, watch: Option<&mut Watch<'_>>) -> Result<Option<Finished>, ProgramError> {
         let mut program = self;
         let input = match &mut program.stdin {
             Stdin::Bytes(bytes) => std::mem::take(bytes),
@@ -202,7 +222,7 @@ impl Program {
         };
         let name = PathBuf::from(&program.name);
         let child = program.spawn()?;
-        child.finish(&input, limit).map_err(|source| ProgramError::Watch { program: name, source })
+        child.finish(&input, limit, watch).map_err(|source| ProgramError::Watch { program: name, source })
     }
 
     /// Starts it. Bytes for its standard input are the caller's to write, to [`Child::stdin`].
@@ -239,10 +259,7 @@ impl Program {
             return Ok(self.directory.join(name));
         }
         let search = self.environment.get(OsStr::new("PATH")).map_or_else(|| OsString::from(DEFAULT_PATH), OsString::clone);
-        std::env::split_paths(&search)
-            .filter(|folder| folder.is_absolute())
-            .map(|folder| folder.join(name))
-            .find(|candidate| rustix::fs::access(candidate, Access::EXEC_OK).is_ok() && candidate.is_file())
+        find_program(name, &search)
             .ok_or_else(|| ProgramError::NotFound { program: name.to_owned(), search: search.to_string_lossy().into_owned() })
     }
 

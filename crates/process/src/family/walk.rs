@@ -108,13 +108,43 @@ pub(super) fn child_pids(of: u32) -> Vec<u32> {
 
 /// This process's parent, its parent's parent and so on.
 pub fn ancestors() -> Vec<ProcessIdentity> {
+    ancestors_of(std::process::id())
+}
+
+/// Whether the process with this pid descends from that of the other: as its child, or further down.
+pub fn descends_from(pid: u32, from: u32) -> bool {
+    ancestors_of(pid).iter().any(|ancestor| ancestor.pid == from)
+}
+
+fn ancestors_of(pid: u32) -> Vec<ProcessIdentity> {
     let mut found = Vec::new();
-    let mut pid = std::process::id();
-    while let Some(parent) = Stat::of(pid).map(|stat| stat.parent).filter(|&parent| parent != 0) {
-        found.extend(ProcessIdentity::of(parent));
-        pid = parent;
+    // One that ends meanwhile leaves its child to an ancestor further up, and a walk that stopped there would hide all
+    // of them: a session could get rid of its ancestors by a parent that exits at the right moment.
+    for _ in 0..PASSES {
+        found.clear();
+        if walk_up(pid, &mut found) == Top::Reached {
+            break;
+        }
     }
     found
+}
+
+/// Whether a walk up came to the first process of all, or of this namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Top {
+    Reached,
+    Missed,
+}
+
+fn walk_up(mut pid: u32, found: &mut Vec<ProcessIdentity>) -> Top {
+    while let Some(stat) = Stat::of(pid) {
+        if stat.parent == 0 {
+            return Top::Reached;
+        }
+        found.extend(ProcessIdentity::of(stat.parent));
+        pid = stat.parent;
+    }
+    Top::Missed
 }
 
 /// The one of `names` that this process's program has: as its file name, or as the kernel's name of it, which
