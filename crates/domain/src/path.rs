@@ -103,6 +103,13 @@ fn unquote(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// The first `most` paths as a part of a sentence, and how many more there are.
+pub fn listed(paths: &[RepoPath], most: usize) -> String {
+    let shown: Vec<String> = paths.iter().take(most).map(ToString::to_string).collect();
+    let more = paths.len().saturating_sub(shown.len());
+    if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

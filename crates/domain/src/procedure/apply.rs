@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::run::{LastCommit, Leftovers, Position, Run, Stage, StepRecord, StepState};
 use super::{
-    CheckResult, CommitPurpose, Failure, Outcome, Owed, PrecheckResult, Records, RunEvent, SkipReason, StepId, StepPlan, judge_precheck,
-    judge_run, judge_validate,
+    Answer, Approval, CommitPurpose, Failure, Outcome, Owed, PrecheckResult, Records, RunEvent, SkipReason, StepId, StepPlan, Task,
+    Verdict, judge_precheck, judge_run, judge_validate,
 };
-use crate::session::{Phase, SessionEnd, SessionRecord, SessionReport};
+use crate::session::{Phase, SessionEnd, SessionReport, Work};
 use crate::{Oid, RepoPath, Timestamp};
 
 /// An event that can't follow the state it met. Only a damaged journal or a bug leads to one.
@@ -26,17 +26,25 @@ impl Run {
     /// # Errors
     /// The event can't follow the present state; the run is left as it was.
     pub fn apply(&mut self, at: Timestamp, event: RunEvent) -> Result<(), UnexpectedEvent> {
+        self.follow(at, event)?;
+        self.newest_at = at;
+        Ok(())
+    }
+
+    fn follow(&mut self, at: Timestamp, event: RunEvent) -> Result<(), UnexpectedEvent> {
         match event {
             RunEvent::Halted { reason } if self.halt.is_none() && !matches!(self.position, Position::Ended(_)) => {
                 self.halt = Some(reason);
+                self.halted_at = Some(at);
                 Ok(())
             }
             RunEvent::LeftInTree { paths, snapshot } => {
                 self.left = (!paths.is_empty()).then_some(Leftovers { paths, snapshot });
                 Ok(())
             }
-            RunEvent::Resumed { head, directive, accepted, snapshot } => {
-                self.resume(head);
+            RunEvent::Resumed { head, directive, accepted, snapshot, last_sign } => {
+                self.count_rest(at, last_sign);
+                self.resume(head, accepted.is_empty());
                 self.accepted = snapshot.map(|snapshot| Leftovers { paths: accepted, snapshot });
                 self.started.directive = directive.or_else(|| self.started.directive.take());
                 Ok(())
@@ -47,6 +55,20 @@ impl Run {
             }
             RunEvent::Retained { expires } => {
                 self.expires = expires;
+                Ok(())
+            }
+            RunEvent::Confined { kind } => {
+                self.confined = Some(kind);
+                Ok(())
+            }
+            // A person answers while the run stands still, or finds it going on already.
+            RunEvent::Answered { step, answer, message } => self.answered(at, step, answer, message),
+            RunEvent::RejudgeAsked if self.position == Position::Ended(Outcome::Inconclusive) => {
+                self.rejudge(at);
+                Ok(())
+            }
+            RunEvent::Merged { commit } if self.may_be_merged() => {
+                self.merged = Some(commit);
                 Ok(())
             }
             event @ (RunEvent::Started(_)
@@ -60,6 +82,10 @@ impl Run {
             | RunEvent::Restored
             | RunEvent::RetryPlanned { .. }
             | RunEvent::RetryBegan
+            | RunEvent::Collected { .. }
+            | RunEvent::RejudgeAsked
+            | RunEvent::WorktreeMade
+            | RunEvent::Merged { .. }
             | RunEvent::Surveyed { .. }
             | RunEvent::CommitPlanned { .. }
             | RunEvent::Committed { .. }
@@ -74,6 +100,11 @@ impl Run {
             return Err(self.unexpected(&event));
         }
         match (self.position.clone(), event) {
+            (Position::Between, RunEvent::WorktreeMade) if self.owes() == Owed::MakeWorktree => {
+                self.worktree_made = true;
+                Ok(())
+            }
+            (Position::Between, event) if self.owes() == Owed::MakeWorktree => Err(self.unexpected(&event)),
             (Position::Between, RunEvent::StepSkipped { step, reason }) => self.decide(&step, at, StepState::Skipped(reason)),
             (Position::Between, RunEvent::StepRejected { step, failure }) => {
                 let index = self.pending_index(&step)?;
@@ -84,12 +115,12 @@ impl Run {
                 self.stay(index, stage)
             }
             (Position::Between, RunEvent::StepBegan { step, baseline }) => self.begin(&step, at, baseline),
-            (Position::Between, RunEvent::Ended { outcome, expires }) if self.is_ready_to_end(outcome) => {
+            (Position::Between, RunEvent::Ended { outcome, expires, .. }) if self.is_ready_to_end(outcome) => {
                 self.end(at, outcome, expires);
                 Ok(())
             }
-            (Position::Closing { outcome, commit: LastCommit::NotDue }, RunEvent::Ended { outcome: ended, expires })
-                if outcome == ended =>
+            (Position::Closing { outcome, commit: LastCommit::NotDue }, RunEvent::Ended { outcome: ended, expires, .. })
+                if outcome == ended && self.is_ready_to_end(outcome) =>
             {
                 self.end(at, outcome, expires);
                 Ok(())
@@ -110,23 +141,52 @@ impl Run {
         }
     }
 
-    /// A run ends straight from between steps when no final commit is due.
+    /// A completed run is merged on its way to its end, an inconclusive one when a person wants it.
+    fn may_be_merged(&self) -> bool {
+        let inconclusive = self.position == Position::Ended(Outcome::Inconclusive);
+        self.awaits_merge() && (inconclusive || self.owes() == Owed::Merge)
+    }
+
+    /// Nothing is left to do but to end, straight from between steps where no final commit is due.
     fn is_ready_to_end(&self, outcome: Outcome) -> bool {
         self.owes() == Owed::End(outcome)
     }
 
     fn apply_in_step(&mut self, at: Timestamp, index: usize, stage: Stage, event: RunEvent) -> Result<(), UnexpectedEvent> {
         match (stage, event) {
-            (Stage::Opening(phase), RunEvent::SessionOpened { session, phase: opened }) if phase == opened => {
-                let attempt = self.steps[index].attempts;
-                self.steps[index].sessions.push(SessionRecord { id: session.clone(), phase, attempt, report: None });
-                self.stay(index, Stage::InSession(session, phase))
+            (Stage::Opening(task), RunEvent::SessionOpened { session, phase, work, evidence }) if task == (Task { phase, work }) => {
+                self.session_opened(at, index, session.clone(), task);
+                self.steps[index].evidence = evidence.or(self.steps[index].evidence.take());
+                self.stay(index, Stage::InSession(session, task))
             }
-            (Stage::InSession(open, phase), RunEvent::SessionEnded { session, report }) if open == session => {
-                self.session_ended(index, phase, *report)
+            (Stage::InSession(open, task), RunEvent::SessionEnded { session, report, verdict }) if open == session => {
+                self.session_ended(at, index, task, *report, verdict)
             }
-            (Stage::InSession(open, _), RunEvent::SessionLost { session }) if open == session => {
-                self.stay(index, Stage::Restoring { planned: None })
+            (Stage::InSession(open, task), RunEvent::SessionLost { session, ended_orphans }) if open == session => {
+                if let Some(lost) = self.steps[index].sessions.last_mut() {
+                    (lost.ended_at, lost.orphans_of_lost) = (Some(at), ended_orphans);
+                }
+                self.session_cut_off(index, task)
+            }
+            (Stage::Collecting { then }, RunEvent::Collected { changed, commits, failure }) => {
+                self.collect(index, then, (changed, commits), failure)
+            }
+            (Stage::CommittingWork { paths, then, .. }, RunEvent::CommitPlanned { purpose: CommitPurpose::Work(step), .. })
+                if step == self.steps[index].plan.id =>
+            {
+                self.stay(index, Stage::CommittingWork { paths, planned: true, then })
+            }
+            (Stage::CommittingWork { planned: true, then, .. }, RunEvent::Committed { purpose: CommitPurpose::Work(step), commit })
+                if step == self.steps[index].plan.id =>
+            {
+                self.step_commit(index, commit);
+                self.collected(index, then)
+            }
+            (Stage::CommittingWork { planned: true, .. }, RunEvent::CommitRefused { purpose: CommitPurpose::Work(step), failure })
+                if step == self.steps[index].plan.id =>
+            {
+                self.steps[index].state = StepState::Failing(failure);
+                self.stay(index, Stage::Settling)
             }
             (Stage::Restoring { .. }, RunEvent::RestorePlanned { salvage, paths }) => {
                 self.steps[index].salvaged.extend(salvage);
@@ -137,9 +197,7 @@ impl Run {
             (Stage::Settling, RunEvent::RetryPlanned { failure, until }) => {
                 self.steps[index].earlier_failures.push(failure);
                 self.steps[index].state = StepState::Running;
-                // What a precheck should not have written is nobody's work: it has to go before the step is tried again.
-                let precheck_wrote = matches!(self.steps[index].state, StepState::Failed(Failure::PrecheckChanged { .. }));
-                self.carried = if precheck_wrote { None } else { self.left.clone() };
+                self.carried = self.left.clone();
                 self.accepted = None;
                 self.stay(index, Stage::Pausing(until))
             }
@@ -150,7 +208,9 @@ impl Run {
             (Stage::Materialising { planned: true, then }, RunEvent::Committed { purpose: CommitPurpose::Start, commit }) => {
                 self.note_commit(commit.clone());
                 self.materialised = true;
-                self.steps[index].baseline = Some(commit);
+                self.steps[index].baseline = Some(commit.clone());
+                // The record of the run is no work of the step's.
+                self.steps[index].judged_from = Some(Some(commit));
                 self.stay(index, then.map_or(Stage::Settling, Stage::Opening))
             }
             (Stage::Committing { paths, .. }, RunEvent::CommitPlanned { purpose: CommitPurpose::Step(step), .. })
@@ -161,11 +221,7 @@ impl Run {
             (Stage::Committing { planned: true, .. }, RunEvent::Committed { purpose: CommitPurpose::Step(step), commit })
                 if step == self.steps[index].plan.id =>
             {
-                self.note_commit(commit.clone());
-                self.steps[index].commits.push(commit);
-                self.carried = None;
-                self.left = None;
-                self.accepted = None;
+                self.step_commit(index, commit);
                 self.step_over(at, index);
                 Ok(())
             }
@@ -183,33 +239,83 @@ impl Run {
         let index = self.pending_index(step)?;
         let record = &mut self.steps[index];
         record.attempts += 1;
+        record.judged_from.get_or_insert_with(|| baseline.clone());
         record.baseline = baseline;
+        record.earlier_sessions = record.sessions.len();
         record.started_at.get_or_insert(at);
         record.state = StepState::Running;
-        let stage = self.stage_before(index, self.steps[index].phase_after(None));
+        let stage = self.stage_before(index, self.steps[index].first_task_after(None));
         self.stay(index, stage)
     }
 
-    /// The stage that leads to `phase`: the first commit comes before anything but a precheck.
-    fn stage_before(&self, index: usize, phase: Option<Phase>) -> Stage {
-        let needs_start = self.keeps_cards() && !self.materialised && self.steps[index].state != StepState::Skipping;
-        match phase {
-            Some(Phase::Precheck) => Stage::Opening(Phase::Precheck),
+    /// The stage that leads to `task`: a person is asked, and the first commit made, before anything but a precheck.
+    pub(super) fn stage_before(&self, index: usize, task: Option<Task>) -> Stage {
+        let record = &self.steps[index];
+        let needs_start = self.keeps_cards() && !self.materialised && record.state != StepState::Skipping;
+        let asks = record.plan.approve.is_some() && record.approval.is_none() && record.state == StepState::Running;
+        match task {
+            Some(task) if task.phase == Phase::Precheck => Stage::Opening(task),
+            then if asks => Stage::Asking { then },
             then if needs_start => Stage::Materialising { planned: false, then },
             then => then.map_or(Stage::Settling, Stage::Opening),
         }
     }
 
-    fn session_ended(&mut self, index: usize, phase: Phase, report: SessionReport) -> Result<(), UnexpectedEvent> {
-        if report.end == SessionEnd::Interrupted {
-            self.record_report(index, report);
-            return self.stay(index, Stage::Restoring { planned: None });
+    fn session_ended(
+        &mut self,
+        at: Timestamp,
+        index: usize,
+        task: Task,
+        report: SessionReport,
+        verdict: Option<Verdict>,
+    ) -> Result<(), UnexpectedEvent> {
+        if let Some(stage) = Self::limited(task, &report) {
+            self.record_report(at, index, report);
+            return self.stay(index, stage);
         }
+        if report.end == SessionEnd::Interrupted {
+            self.record_report(at, index, report);
+            return self.session_cut_off(index, task);
+        }
+        self.steps[index].outputs.extend(report.outputs.clone());
+        self.record_report(at, index, report.clone());
+        match task.work {
+            Work::Shells => self.shells_ended(index, task.phase, &report),
+            Work::Agent(number) => self.agent_ended(index, number, &report),
+            Work::Judge(number) => self.judge_ended(at, index, number, &report, verdict),
+            Work::Repair => self.repair_ended(index, &report),
+        }
+    }
+
+    /// Its host died, or somebody interrupted it.
+    fn session_cut_off(&mut self, index: usize, task: Task) -> Result<(), UnexpectedEvent> {
+        match task.work {
+            Work::Shells => self.stay(index, Stage::Restoring { planned: None }),
+            Work::Agent(_) | Work::Judge(_) | Work::Repair => self.open_again(index, task),
+        }
+    }
+
+    fn answered(&mut self, at: Timestamp, step: StepId, answer: Answer, message: Option<String>) -> Result<(), UnexpectedEvent> {
+        match self.position.clone() {
+            Position::InStep(index, Stage::Asking { then }) if self.steps[index].plan.id == step => {
+                self.answer(index, then, Approval { answer, message, at })
+            }
+            Position::InStep(index, Stage::Questioned { task, question }) if self.steps[index].plan.id == step => {
+                self.answer_agent(index, task, question, Approval { answer, message, at })
+            }
+            Position::InStep(..) | Position::Between | Position::Closing { .. } | Position::Ended(_) => {
+                Err(self.unexpected(&RunEvent::Answered { step, answer, message }))
+            }
+        }
+    }
+
+    fn shells_ended(&mut self, index: usize, phase: Phase, report: &SessionReport) -> Result<(), UnexpectedEvent> {
         let severity = self.steps[index].plan.severity;
         let record = &mut self.steps[index];
+        let mut repairs = false;
         match phase {
             Phase::Precheck => {
-                let result = judge_precheck(&report);
+                let result = judge_precheck(report);
                 match &result {
                     PrecheckResult::Pass => {}
                     PrecheckResult::Skip => record.state = StepState::Skipping,
@@ -218,28 +324,34 @@ impl Run {
                 record.precheck = Some(result);
             }
             Phase::Run => {
-                if let Some(failure) = judge_run(&report) {
+                if let (Some(failure), StepState::Running) = (judge_run(report), &record.state) {
                     record.state = StepState::Failing(failure);
                 }
             }
             Phase::Validate => {
-                let (result, failure) = judge_validate(&report, severity);
+                let (result, failure) = judge_validate(report, severity);
                 record.validate = Some(result);
-                match (result, failure) {
-                    (CheckResult::Fail, Some(failure)) => record.state = StepState::Failing(failure),
-                    (_, failure) => record.warning = failure,
-                }
+                repairs = failure.is_some_and(|failure| self.found_wanting(index, failure));
             }
         }
-        record.outputs.extend(report.outputs.clone());
-        self.record_report(index, report);
-        let next = (self.steps[index].state == StepState::Running).then(|| self.steps[index].phase_after(Some(phase))).flatten();
-        let stage = self.stage_before(index, next);
+        let record = &self.steps[index];
+        let next = (record.state == StepState::Running).then(|| record.task_after(Task::shells(phase))).flatten();
+        let stage = self.stage_before(index, if repairs { Some(Task::REPAIR) } else { next });
         self.stay(index, stage)
     }
 
-    fn record_report(&mut self, index: usize, report: SessionReport) {
+    /// A commit that holds the step's work.
+    fn step_commit(&mut self, index: usize, commit: Oid) {
+        self.note_commit(commit.clone());
+        self.steps[index].commits.push(commit);
+        self.carried = None;
+        self.left = None;
+        self.accepted = None;
+    }
+
+    fn record_report(&mut self, at: Timestamp, index: usize, report: SessionReport) {
         if let Some(session) = self.steps[index].sessions.last_mut() {
+            session.ended_at = Some(at);
             session.report = Some(report);
         }
     }
@@ -247,14 +359,14 @@ impl Run {
     fn attempt_again(&mut self, index: usize, after: Option<Phase>) -> Result<(), UnexpectedEvent> {
         let record = &mut self.steps[index];
         record.attempts += 1;
-        record.state = StepState::Running;
+        // A step whose agent gave no answer fails, however often its shells are lost: its state stays.
         record.validate = None;
         record.warning = None;
-        record.outputs.clear();
-        if after.is_none() {
+        record.outputs = if record.collected { record.outputs_of_agents() } else { BTreeMap::new() };
+        if after.is_none() && !record.collected {
             record.precheck = None;
         }
-        let stage = self.stage_before(index, self.steps[index].phase_after(after));
+        let stage = self.stage_before(index, self.steps[index].first_task_after(after));
         self.stay(index, stage)
     }
 
@@ -316,7 +428,7 @@ impl Run {
     }
 
     /// The step is decided; the run goes on or closes.
-    fn step_over(&mut self, at: Timestamp, index: usize) {
+    pub(super) fn step_over(&mut self, at: Timestamp, index: usize) {
         let record = &mut self.steps[index];
         record.ended_at = Some(at);
         record.state = match std::mem::replace(&mut record.state, StepState::Completed) {
@@ -326,7 +438,9 @@ impl Run {
             StepState::Pending | StepState::Running | StepState::Completed => StepState::Completed,
         };
         self.position = Position::Between;
-        self.close_when_decided();
+        if !self.judge_next() {
+            self.close_when_decided();
+        }
     }
 
     fn close_when_decided(&mut self) {
@@ -363,7 +477,7 @@ impl Run {
             .ok_or_else(|| UnexpectedEvent { event: format!("begin or skip {step}"), position: self.describe() })
     }
 
-    fn stay(&mut self, index: usize, stage: Stage) -> Result<(), UnexpectedEvent> {
+    pub(super) fn stay(&mut self, index: usize, stage: Stage) -> Result<(), UnexpectedEvent> {
         self.position = Position::InStep(index, stage);
         Ok(())
     }
@@ -374,8 +488,9 @@ impl Run {
     }
 
     /// A failed run goes back to its failed step; a halted one goes on where it stood.
-    fn resume(&mut self, head: Option<Oid>) {
+    fn resume(&mut self, head: Option<Oid>, nothing_foreign: bool) {
         self.halt = None;
+        let untouched = nothing_foreign && self.head == head;
         // Foreign commits were accepted. The step's own work is what comes after them: before, the baseline may not
         // even be in HEAD's history any more.
         if let Position::InStep(index, _) = self.position
@@ -384,6 +499,9 @@ impl Run {
             self.steps[index].baseline.clone_from(&head);
         }
         self.head = head;
+        if let Position::InStep(index, Stage::Limited { task, .. }) = self.position {
+            self.position = Position::InStep(index, Stage::Opening(task));
+        }
         let failed = self.steps.iter().position(|step| matches!(step.state, StepState::Failed(_)));
         // A run that died on the way to its end still owes that end, failed or not.
         if let (Position::Ended(Outcome::Failed), Some(index)) = (&self.position, failed) {
@@ -392,14 +510,11 @@ impl Run {
             self.carried = if precheck_wrote { None } else { self.left.clone() };
             self.ended_at = None;
             self.expires = None;
-            let record = &mut self.steps[index];
-            record.state = StepState::Pending;
-            record.precheck = None;
-            record.validate = None;
-            record.warning = None;
-            record.earlier_failures.clear();
-            record.outputs.clear();
-            record.ended_at = None;
+            if untouched && self.lacks_only_its_verdict(index) {
+                return self.judge_anew(index);
+            }
+            // Judging again can have failed several.
+            self.steps.iter_mut().filter(|step| matches!(step.state, StepState::Failed(_))).for_each(StepRecord::start_over);
             self.position = Position::Between;
         }
     }
@@ -418,11 +533,8 @@ impl Run {
         self.started.snapshot = snapshot;
         self.started.steps = steps;
         self.position = Position::Between;
-        for record in &mut self.steps {
-            if !record.is_decided() {
-                record.state = StepState::Pending;
-            }
-        }
+        // Other agents may be asked for other work now, so nothing that was done for the step before counts.
+        self.steps.iter_mut().filter(|step| !step.is_decided()).for_each(StepRecord::start_over);
     }
 
     fn describe(&self) -> String {
@@ -431,6 +543,32 @@ impl Run {
 
     fn unexpected(&self, event: &RunEvent) -> UnexpectedEvent {
         UnexpectedEvent { event: kind(event), position: self.describe() }
+    }
+}
+
+impl StepRecord {
+    /// Nothing of what it came to counts any more; what it left behind does.
+    fn start_over(&mut self) {
+        self.state = StepState::Pending;
+        self.precheck = None;
+        self.validate = None;
+        self.warning = None;
+        self.approval = None;
+        self.answers.clear();
+        self.collected = false;
+        self.repairing = None;
+        self.unjudged = None;
+        self.reasoning = None;
+        self.rejudge = false;
+        self.earlier_failures.clear();
+        self.outputs.clear();
+        self.ended_at = None;
+    }
+
+    /// What its agents, which are not asked again, wrote since it was last begun.
+    fn outputs_of_agents(&self) -> BTreeMap<String, String> {
+        let of_agents = self.present_sessions().iter().filter(|session| matches!(session.work, Work::Agent(_) | Work::Repair));
+        of_agents.filter_map(|session| session.report.as_ref()).flat_map(|report| report.outputs.clone()).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CardDuration, Expiry};
+use crate::{CardDuration, Expiry, MicroDollars};
 
 /// A procedure as its card declares it. Defaults that depend on the layout are still open (`None`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,6 +138,10 @@ pub struct StepSpec {
     pub outputs: Option<Vec<String>>,
     /// What to do when a shell fails.
     pub retry: Option<RetrySpec>,
+    /// What a person is asked before the step does its work; without an answer it waits.
+    pub approve: Option<String>,
+    /// What its agents may cost together.
+    pub budget: Option<MicroDollars>,
     /// First and last line of the step in its card, from 1.
     pub lines: (usize, usize),
 }

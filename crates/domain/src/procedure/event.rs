@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Definition, Failure, Records, RetrySpec, Severity, StepId};
-use crate::session::{Phase, SessionReport};
+use super::{Definition, Failure, Records, RetrySpec, Severity, StepId, Task, Verdict};
+use crate::session::{EngineName, Phase, SessionReport, Work};
 use crate::{Branch, Expiry, Oid, RepoPath, SessionId, Timestamp};
 
 use super::run::Outcome;
@@ -43,6 +43,12 @@ pub enum RunEvent {
         session: SessionId,
         /// The phase it serves.
         phase: Phase,
+        /// What it does in it.
+        #[serde(default)]
+        work: Work,
+        /// What is judged, for a judge.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        evidence: Option<Evidence>,
     },
     /// The host reported.
     SessionEnded {
@@ -50,11 +56,17 @@ pub enum RunEvent {
         session: SessionId,
         /// What its host saw.
         report: Box<SessionReport>,
+        /// What a judge said, where its result is what it was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        verdict: Option<Verdict>,
     },
     /// The host is gone and left no report.
     SessionLost {
         /// Which session.
         session: SessionId,
+        /// Processes of it that were still there and were ended.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        ended_orphans: u32,
     },
     /// What a lost session had changed is about to be put back.
     RestorePlanned {
@@ -74,6 +86,38 @@ pub enum RunEvent {
     },
     /// The pause before a further attempt is over.
     RetryBegan,
+    /// A person answered what the step asks before it does its work.
+    Answered {
+        /// Which step.
+        step: StepId,
+        /// What they said.
+        answer: Answer,
+        /// In their words.
+        message: Option<String>,
+    },
+    /// What the step's agents left in the work tree, before anything else of the step runs.
+    Collected {
+        /// Changed, new and deleted paths.
+        changed: Vec<RepoPath>,
+        /// Commits that the agents made themselves, oldest first.
+        commits: Vec<Oid>,
+        /// Why the work can't be taken.
+        failure: Option<Failure>,
+    },
+    /// The agents of the run are held in this kind of box.
+    Confined {
+        /// Its name; `none` when there is no box.
+        kind: String,
+    },
+    /// A person wants the checks that reached no verdict judged again.
+    RejudgeAsked,
+    /// The worktree of an isolated run exists.
+    WorktreeMade,
+    /// The branch of an isolated run is in the branch that it was started from.
+    Merged {
+        /// HEAD of that branch then.
+        commit: Oid,
+    },
     /// What the step left in the work tree.
     Surveyed {
         /// Changed, new and deleted paths.
@@ -128,6 +172,9 @@ pub enum RunEvent {
         snapshot: Option<Oid>,
         /// A new directive; the earlier one stays when absent.
         directive: Option<String>,
+        /// When the run last showed that it lived, where its driver died without a word.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_sign: Option<Timestamp>,
     },
     /// From here on the run follows another version of its card.
     Redefined {
@@ -142,12 +189,20 @@ pub enum RunEvent {
         outcome: Outcome,
         /// When `gc` may remove it; `None` for never.
         expires: Option<Timestamp>,
+        /// Whether a step of it counts as done with a warning ([`Run::has_warnings`](super::Run::has_warnings)).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        with_warnings: bool,
     },
     /// A person changed how long the run is kept.
     Retained {
         /// When `gc` may remove it; `None` for never.
         expires: Option<Timestamp>,
     },
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// What is known when a run starts.
@@ -187,6 +242,49 @@ pub struct RunStarted {
     pub run_expiry: Expiry,
     /// How long a failed or inconclusive run is kept.
     pub failed_run_expiry: Expiry,
+    /// Where the work goes in the end, when the run has a worktree and branch of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolated: Option<Isolated>,
+    /// What drives its agents, where it has any: whoever goes on with it gets the same unless they say otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<RunEngine>,
+}
+
+/// What drives the agents of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEngine {
+    /// The engine.
+    pub name: EngineName,
+    /// The script that the scripted engine follows, absolute; bytes quoted like a [`RepoPath`].
+    pub script: Option<RepoPath>,
+}
+
+/// Where the work of an isolated run comes from and goes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Isolated {
+    /// Top of the working tree that it was started in, absolute.
+    pub origin: RepoPath,
+    /// The branch it is merged into.
+    pub into: Branch,
+}
+
+/// What a judge looks at: the step's whole work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The commit before the step; `None` where there was none.
+    pub from: Option<Oid>,
+    /// The tree after it.
+    pub to: Oid,
+}
+
+/// What a person says to a step that asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// Go on.
+    Approve,
+    /// Don't; the step fails.
+    Reject,
 }
 
 /// What the state machine needs to know of one step.
@@ -194,8 +292,17 @@ pub struct RunStarted {
 pub struct StepPlan {
     /// The step's id.
     pub id: StepId,
-    /// The phases that have something to run, in order.
+    /// The phases that have shells, in order.
     pub phases: Vec<Phase>,
+    /// How many agents its run phase has.
+    #[serde(default)]
+    pub agents: u32,
+    /// Whether a model judges its work.
+    #[serde(default)]
+    pub judged: bool,
+    /// What a person is asked before it does its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approve: Option<String>,
     /// What a negative check does.
     pub severity: Severity,
     /// Further attempts after a failed shell.
@@ -218,11 +325,30 @@ impl StepPlan {
                 Self {
                     id: step.id.clone(),
                     phases: present.into_iter().filter_map(|(phase, there)| there.then_some(phase)).collect(),
+                    agents: step.run.as_ref().map_or(0, |run| u32::try_from(run.agents.len()).unwrap_or(u32::MAX)),
+                    judged: step.validate.as_ref().is_some_and(|validate| !validate.phase.instructions.is_empty()),
+                    approve: step.approve.clone(),
                     severity: step.validate.as_ref().map_or(Severity::Warn, |validate| validate.severity),
                     retry: step.retry,
                 }
             })
             .collect()
+    }
+
+    /// The sessions of a step that goes well, in order: a repair and a judge's further tries are not among them.
+    pub fn tasks(&self) -> Vec<Task> {
+        let shells = |phase: Phase| self.phases.contains(&phase).then_some(Task { phase, work: Work::Shells });
+        let mut tasks: Vec<Task> = shells(Phase::Precheck).into_iter().collect();
+        tasks.extend((1..=self.agents).map(|number| Task { phase: Phase::Run, work: Work::Agent(number) }));
+        tasks.extend(shells(Phase::Run));
+        tasks.extend(shells(Phase::Validate));
+        tasks.extend(self.judged.then_some(Task { phase: Phase::Validate, work: Work::Judge(1) }));
+        tasks
+    }
+
+    /// Whether anything checks the step's work.
+    pub fn is_checked(&self) -> bool {
+        self.judged || self.phases.contains(&Phase::Validate)
     }
 }
 
@@ -255,6 +381,8 @@ impl SkipReason {
 pub enum CommitPurpose {
     /// `Start procedure: NAME`, before the first step that is not skipped.
     Start,
+    /// What the agents of a step left uncommitted, before its shells run.
+    Work(StepId),
     /// A step's files and, where records are in git, its record.
     Step(StepId),
     /// `Complete procedure: NAME` or `Failed procedure: NAME`.
@@ -299,4 +427,50 @@ pub enum HaltReason {
     },
     /// The hosts of this many sessions died one after the other.
     HostsLost(u32),
+    /// A step asks a person before it does its work.
+    Approval {
+        /// Which step.
+        step: StepId,
+        /// What it asks.
+        question: String,
+    },
+    /// An agent asks a person something that it can't go on without.
+    Question {
+        /// Which step's.
+        step: StepId,
+        /// What it asks, in its words.
+        question: String,
+    },
+    /// The provider of an engine wants to be left alone for a while.
+    Limited {
+        /// The engine.
+        engine: EngineName,
+        /// Until when, where the provider says so.
+        until: Option<Timestamp>,
+    },
+    /// The branch of an isolated run could not be merged.
+    NotMerged {
+        /// The run's branch.
+        branch: Branch,
+        /// One sentence about why.
+        reason: String,
+    },
+}
+
+impl HaltReason {
+    /// Whether the run waits for a person or a reset, and nothing is wrong.
+    pub fn is_parked(&self) -> bool {
+        match self {
+            Self::Approval { .. } | Self::Question { .. } | Self::Limited { .. } | Self::NotMerged { .. } => true,
+            Self::Interrupted
+            | Self::ForeignChanges(_)
+            | Self::ForeignCommits(_)
+            | Self::BranchMoved { .. }
+            | Self::HistoryRewritten { .. }
+            | Self::Operation(_)
+            | Self::HookChanged { .. }
+            | Self::RecordRefused { .. }
+            | Self::HostsLost(_) => false,
+        }
+    }
 }

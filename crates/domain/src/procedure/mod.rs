@@ -3,12 +3,14 @@
 //! [`Definition`] is a card's meaning. A run is the fold of its [`RunEvent`]s into a [`Run`];
 //! [`Run::owes`] is asked after every event and after every restart, so recovery has no code of its own.
 
+mod agents;
 mod apply;
 mod definition;
 mod event;
 mod failure;
 mod owed;
 mod run;
+mod task;
 mod verdict;
 
 pub use apply::UnexpectedEvent;
@@ -16,8 +18,9 @@ pub use definition::{
     AgentSpec, Definition, InputKind, InputSpec, InvalidInput, InvalidStepId, Isolation, PhaseSpec, PrecheckSpec, Records, RetrySpec,
     Severity, StepId, StepSpec, ValidateSpec, output_variable, variable_name,
 };
-pub use event::{CommitPurpose, HaltReason, RunEvent, RunStarted, SkipReason, StepPlan};
+pub use event::{Answer, CommitPurpose, Evidence, HaltReason, Isolated, RunEngine, RunEvent, RunStarted, SkipReason, StepPlan};
 pub use failure::Failure;
 pub use owed::Owed;
-pub use run::{LastCommit, Leftovers, Outcome, Position, Run, Stage, StepRecord, StepState};
-pub use verdict::{CheckResult, PrecheckResult, judge_precheck, judge_run, judge_validate};
+pub use run::{Approval, LastCommit, Leftovers, Outcome, Position, QuestionAnswer, Run, Stage, StepRecord, StepState};
+pub use task::Task;
+pub use verdict::{CheckResult, PrecheckResult, Unjudged, Verdict, judge_precheck, judge_run, judge_validate};

@@ -1,17 +1,18 @@
 //! What a run waits for, asked after every event and after every restart.
 
 use super::run::{LastCommit, Position, Run, Stage, StepState};
-use super::{CommitPurpose, Failure, Outcome};
-use crate::session::Phase;
+use super::{CommitPurpose, Failure, HaltReason, Outcome, Task};
 use crate::{CardDuration, RepoPath, SessionId, Timestamp};
 
 /// What a run waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owed {
+    /// Make the worktree and branch of an isolated run.
+    MakeWorktree,
     /// Decide whether and how to begin the step with this index.
     Begin(usize),
-    /// Open a session for this phase of the step with this index.
-    OpenSession(usize, Phase),
+    /// Open a session for this task of the step with this index.
+    OpenSession(usize, Task),
     /// Drive this session to its end: start its host, or attach to it, or read its report.
     Drive(SessionId),
     /// Save and put back what a lost session changed.
@@ -25,8 +26,14 @@ pub enum Owed {
     },
     /// Wait until then, then begin the next attempt.
     Wait(Timestamp),
+    /// Look at what the agents of the step left in the tree.
+    Collect(usize),
     /// Look at what the step left in the tree.
     Survey(usize),
+    /// Stop here until a person or a reset lets the run go on.
+    Park(HaltReason),
+    /// Bring the branch of an isolated run to where it came from.
+    Merge,
     /// Make this commit with these paths (and the record, where records are in git).
     Commit(CommitPurpose, Vec<RepoPath>),
     /// Record the end.
@@ -42,20 +49,37 @@ impl Run {
             return Owed::Nothing;
         }
         match &self.position {
+            Position::Between if self.started.isolated.is_some() && !self.worktree_made => Owed::MakeWorktree,
             Position::Between => {
                 self.steps.iter().position(|step| step.state == StepState::Pending).map_or(Owed::End(self.outcome_so_far()), Owed::Begin)
             }
             Position::InStep(index, stage) => self.owes_in_step(*index, stage),
             Position::Closing { commit: LastCommit::Due | LastCommit::Planned, .. } => Owed::Commit(CommitPurpose::End, Vec::new()),
+            Position::Closing { outcome: Outcome::Completed, commit: LastCommit::NotDue } if self.awaits_merge() => Owed::Merge,
             Position::Closing { outcome, commit: LastCommit::NotDue } => Owed::End(*outcome),
             Position::Ended(_) => Owed::Nothing,
         }
     }
 
+    /// Whether the branch of an isolated run is not where it came from yet.
+    pub fn awaits_merge(&self) -> bool {
+        self.started.isolated.is_some() && self.merged.is_none()
+    }
+
     fn owes_in_step(&self, index: usize, stage: &Stage) -> Owed {
         match stage {
             Stage::Materialising { .. } => Owed::Commit(CommitPurpose::Start, Vec::new()),
-            Stage::Opening(phase) => Owed::OpenSession(index, *phase),
+            Stage::Asking { .. } => {
+                let plan = &self.steps[index].plan;
+                Owed::Park(HaltReason::Approval { step: plan.id.clone(), question: plan.approve.clone().unwrap_or_default() })
+            }
+            Stage::Questioned { question, .. } => {
+                Owed::Park(HaltReason::Question { step: self.steps[index].plan.id.clone(), question: question.clone() })
+            }
+            Stage::Limited { reason, .. } => Owed::Park(reason.clone()),
+            Stage::Collecting { .. } => Owed::Collect(index),
+            Stage::CommittingWork { paths, .. } => Owed::Commit(CommitPurpose::Work(self.steps[index].plan.id.clone()), paths.clone()),
+            Stage::Opening(task) => Owed::OpenSession(index, *task),
             Stage::InSession(session, _) => Owed::Drive(session.clone()),
             Stage::Restoring { .. } => Owed::Restore(index),
             Stage::Pausing(until) => Owed::Wait(*until),

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::apply::{UnexpectedEvent, kind};
-use super::{CheckResult, Failure, HaltReason, PrecheckResult, Records, RunEvent, RunStarted, SkipReason, StepPlan};
-use crate::session::{Phase, SessionRecord, SessionReport};
+use super::{
+    Answer, CheckResult, Evidence, Failure, HaltReason, PrecheckResult, Records, RunEvent, RunStarted, SkipReason, StepId, StepPlan, Task,
+    Unjudged, Verdict,
+};
+use crate::session::{Phase, SessionEnd, SessionRecord, SessionReport, Work};
 use crate::{Oid, RepoPath, SessionId, Timestamp};
 
 /// How a run ended.
@@ -60,10 +63,20 @@ pub struct Run {
     pub carried: Option<Leftovers>,
     /// Foreign changes that a person took into the run; the step that is committed next takes them in.
     pub accepted: Option<Leftovers>,
+    /// When its newest event was recorded.
+    pub newest_at: Timestamp,
+    /// When it came to stand still, if it does.
+    pub halted_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// When `gc` may remove it; `None` for never (or not yet known).
     pub expires: Option<Timestamp>,
+    /// The kind of box that its agents are held in, once that was chosen.
+    pub confined: Option<String>,
+    /// Whether the worktree of an isolated run was made.
+    pub worktree_made: bool,
+    /// Where an isolated run was merged: HEAD of the branch it came from, then.
+    pub merged: Option<Oid>,
 }
 
 /// Uncommitted paths of a run, and a tree object that holds their contents.
@@ -112,12 +125,45 @@ pub enum Stage {
         /// Whether the commit was recorded as planned.
         planned: bool,
         /// The phase that follows; `None` when the step is already decided.
-        then: Option<Phase>,
+        then: Option<Task>,
     },
-    /// A session for this phase is to be opened.
-    Opening(Phase),
-    /// This session was opened for this phase.
-    InSession(SessionId, Phase),
+    /// A person is asked before the step does its work.
+    Asking {
+        /// What follows; `None` when the step has nothing to do.
+        then: Option<Task>,
+    },
+    /// An agent has asked a person; then a session for the same is opened again.
+    Questioned {
+        /// What is to be gone on with.
+        task: Task,
+        /// What it asks.
+        question: String,
+    },
+    /// A session for this is to be opened.
+    Opening(Task),
+    /// This session was opened for this.
+    InSession(SessionId, Task),
+    /// The provider wants to be left alone; then a session for this is opened again.
+    Limited {
+        /// What is to be done again.
+        task: Task,
+        /// Why it waits.
+        reason: HaltReason,
+    },
+    /// The agents are done; what they left in the tree is to be looked at.
+    Collecting {
+        /// What follows; `None` when the step is already decided.
+        then: Option<Task>,
+    },
+    /// What the agents left uncommitted is to be committed.
+    CommittingWork {
+        /// The paths.
+        paths: Vec<RepoPath>,
+        /// Whether it was recorded as planned.
+        planned: bool,
+        /// What follows.
+        then: Option<Task>,
+    },
     /// A session was lost or interrupted; the tree goes back to the baseline before the next attempt.
     Restoring {
         /// Whether what is put back was recorded as planned.
@@ -147,8 +193,31 @@ pub struct StepRecord {
     pub attempts: u32,
     /// HEAD before its first attempt.
     pub baseline: Option<Oid>,
+    /// HEAD before the first attempt whose work is still in the tree: what a judge's evidence begins with. The inner
+    /// `None` stands for a repository without a commit.
+    pub judged_from: Option<Option<Oid>>,
+    /// How many sessions there were when the step was last begun.
+    pub earlier_sessions: usize,
+    /// What a person said to it.
+    pub approval: Option<Approval>,
+    /// What its agents asked a person and were told since it was last begun, oldest first.
+    pub answers: Vec<QuestionAnswer>,
+    /// Whether its agents are done, and what they did is committed.
+    pub collected: bool,
+    /// What was found wanting and is being repaired, or was.
+    pub repairing: Option<Failure>,
+    /// What its judge looked at last.
+    pub evidence: Option<Evidence>,
+    /// Why its judge reached no verdict.
+    pub unjudged: Option<Unjudged>,
+    /// What its judge said.
+    pub reasoning: Option<String>,
+    /// Whether a person wants it judged again.
+    pub rejudge: bool,
     /// Every session, oldest first.
     pub sessions: Vec<SessionRecord>,
+    /// What judges said, oldest first.
+    pub verdicts: Vec<(SessionId, Verdict)>,
     /// What its precheck decided in the last attempt that ran it.
     pub precheck: Option<PrecheckResult>,
     /// What its checks said in the last attempt that ran them.
@@ -167,8 +236,32 @@ pub struct StepRecord {
     pub salvaged: Vec<String>,
     /// When its first attempt began.
     pub started_at: Option<Timestamp>,
+    /// How long nobody worked on it since: the run stood still, or its driver was dead.
+    pub rested_millis: u64,
     /// When it was decided.
     pub ended_at: Option<Timestamp>,
+}
+
+/// What a person said to a step that asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// Yes or no.
+    pub answer: Answer,
+    /// In their words.
+    pub message: Option<String>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What an agent asked and a person told it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuestionAnswer {
+    /// In the agent's words.
+    pub question: String,
+    /// In the person's.
+    pub answer: String,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// Where a step stands.
@@ -197,7 +290,18 @@ impl StepRecord {
             state: StepState::Pending,
             attempts: 0,
             baseline: None,
+            judged_from: None,
+            earlier_sessions: 0,
+            approval: None,
+            answers: Vec::new(),
+            collected: false,
+            repairing: None,
+            evidence: None,
+            unjudged: None,
+            reasoning: None,
+            rejudge: false,
             sessions: Vec::new(),
+            verdicts: Vec::new(),
             precheck: None,
             validate: None,
             warning: None,
@@ -207,22 +311,41 @@ impl StepRecord {
             earlier_failures: Vec::new(),
             salvaged: Vec::new(),
             started_at: None,
+            rested_millis: 0,
             ended_at: None,
         }
     }
 
-    /// The last session of a phase that has a report.
+    /// The last session of a phase's shells that has a report.
     pub fn last_report(&self, phase: Phase) -> Option<&SessionReport> {
-        self.sessions.iter().rev().filter(|session| session.phase == phase).find_map(|session| session.report.as_ref())
+        self.sessions
+            .iter()
+            .rev()
+            .filter(|session| session.phase == phase && session.work == Work::Shells)
+            .find_map(|session| session.report.as_ref())
     }
 
-    /// How long it has worked, in milliseconds; `None` before its first attempt.
-    ///
-    /// Of a decided step it is the time of its sessions: a weekend in which nobody resumed it is not in it.
-    pub fn worked_millis(&self, now: Timestamp) -> Option<u64> {
-        let started = self.started_at?;
-        let of_sessions = || self.sessions.iter().filter_map(|session| session.report.as_ref()).map(|report| report.duration_ms).sum();
-        Some(if self.is_decided() { of_sessions() } else { now.millis_since(started) })
+    /// How long it has been worked on until its end, or until `last_sign` of it, in milliseconds; `None` before its first
+    /// session. A weekend in which nobody resumed it is not in it.
+    pub fn worked_millis(&self, last_sign: Timestamp) -> Option<u64> {
+        let started = self.started_at.filter(|_| !self.sessions.is_empty())?;
+        Some(self.ended_at.unwrap_or(last_sign).millis_since(started).saturating_sub(self.rested_millis))
+    }
+
+    /// Its agents whose last session did not end by itself, and how it ended. Checks may have passed all the same.
+    pub fn cut_off(&self) -> Vec<(u32, &SessionEnd)> {
+        let mut last: BTreeMap<u32, &SessionEnd> = BTreeMap::new();
+        for session in self.present_sessions() {
+            if let (Work::Agent(number), Some(report)) = (session.work, &session.report) {
+                last.insert(number, &report.end);
+            }
+        }
+        last.into_iter().filter(|(_, end)| **end != SessionEnd::Completed).collect()
+    }
+
+    /// The attempts in which anything was started.
+    pub fn attempts_made(&self) -> u32 {
+        self.sessions.iter().map(|session| session.attempt).max().unwrap_or(0)
     }
 
     /// Whether it is completed, skipped or failed.
@@ -230,8 +353,29 @@ impl StepRecord {
         matches!(self.state, StepState::Completed | StepState::Skipped(_) | StepState::Failed(_))
     }
 
-    pub(super) fn phase_after(&self, phase: Option<Phase>) -> Option<Phase> {
-        self.plan.phases.iter().copied().find(|candidate| phase.is_none_or(|phase| *candidate > phase))
+    /// The sessions since the step was last begun.
+    pub fn present_sessions(&self) -> &[SessionRecord] {
+        self.sessions.get(self.earlier_sessions..).unwrap_or_default()
+    }
+
+    /// The task that follows this one when it went well.
+    pub(super) fn task_after(&self, task: Task) -> Option<Task> {
+        let tasks = self.plan.tasks();
+        // A repair goes before the first check again.
+        let place = if task == Task::REPAIR {
+            tasks.iter().rposition(|earlier| earlier.phase != Phase::Validate)
+        } else {
+            tasks.iter().position(|earlier| *earlier == task)
+        };
+        tasks.get(place.map_or(0, |place| place + 1)).copied()
+    }
+
+    /// The first task of an attempt after `phase`. What agents did stays done: only what follows them is done again.
+    pub(super) fn first_task_after(&self, phase: Option<Phase>) -> Option<Task> {
+        let is_next = |task: &Task| {
+            phase.is_none_or(|phase| task.phase > phase) && !(self.collected && (task.is_of_an_agent() || task.phase == Phase::Precheck))
+        };
+        self.plan.tasks().into_iter().find(is_next)
     }
 }
 
@@ -250,8 +394,13 @@ impl Run {
             left: None,
             carried: None,
             accepted: None,
+            newest_at: at,
+            halted_at: None,
             ended_at: None,
             expires: None,
+            confined: None,
+            worktree_made: false,
+            merged: None,
         }
     }
 
@@ -286,13 +435,42 @@ impl Run {
         }
     }
 
+    /// The step that asks a person, before it does its work or in the middle of it, while it waits for the answer.
+    pub fn asks(&self) -> Option<StepId> {
+        match &self.position {
+            Position::InStep(index, Stage::Asking { .. } | Stage::Questioned { .. }) => Some(self.steps[*index].plan.id.clone()),
+            Position::InStep(..) | Position::Between | Position::Closing { .. } | Position::Ended(_) => None,
+        }
+    }
+
+    /// What an agent asks, while the run waits for the answer.
+    pub fn question(&self) -> Option<&str> {
+        match &self.position {
+            Position::InStep(_, Stage::Questioned { question, .. }) => Some(question),
+            Position::InStep(..) | Position::Between | Position::Closing { .. } | Position::Ended(_) => None,
+        }
+    }
+
     /// Whether the commit that it owes was recorded as planned, and so may exist already.
     pub fn commit_was_planned(&self) -> bool {
         match &self.position {
-            Position::InStep(_, Stage::Materialising { planned, .. } | Stage::Committing { planned, .. }) => *planned,
+            Position::InStep(
+                _,
+                Stage::Materialising { planned, .. } | Stage::CommittingWork { planned, .. } | Stage::Committing { planned, .. },
+            ) => *planned,
             Position::Closing { commit, .. } => *commit == LastCommit::Planned,
             Position::InStep(..) | Position::Between | Position::Ended(_) => false,
         }
+    }
+
+    /// Whether a step counts as done although a check of it said no.
+    pub fn has_warnings(&self) -> bool {
+        self.steps.iter().any(|step| step.state == StepState::Completed && step.warning.is_some())
+    }
+
+    /// The last moment that is known to belong to it, from its events alone: of one that stands still, when it came to that.
+    pub fn last_event(&self) -> Timestamp {
+        self.ended_at.or(self.halted_at).unwrap_or(self.newest_at)
     }
 
     pub(super) fn keeps_cards(&self) -> bool {

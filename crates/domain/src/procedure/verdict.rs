@@ -1,5 +1,7 @@
 //! What a session's report means for its phase.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Failure, Severity};
@@ -41,6 +43,81 @@ impl CheckResult {
             Self::Fail => "fail",
             Self::Warn => "warn",
             Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// What a judge says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whether the work meets the criteria.
+    pub passed: bool,
+    /// Why, in the judge's words.
+    pub reasoning: String,
+}
+
+/// Why a judge reached no verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unjudged {
+    /// It used up its turns, this many.
+    MaxTurns(u32),
+    /// It used up its money.
+    MaxBudget,
+    /// It ran out of time, or was silent for too long.
+    Timeout,
+    /// It gave no result, or not the one it was asked for.
+    NoStructuredOutput,
+    /// For another reason.
+    Unknown,
+}
+
+impl Unjudged {
+    /// The caps on the turns of a judge's first and second try.
+    pub const TURNS: [u32; 2] = [8, 16];
+
+    /// Why the session of a judge's try with this number, from 1, is no verdict.
+    pub fn of(end: &SessionEnd, number: u32) -> Self {
+        match end {
+            SessionEnd::TurnLimit => Self::MaxTurns(Self::turns(number)),
+            SessionEnd::Budget => Self::MaxBudget,
+            SessionEnd::Timeout | SessionEnd::Silent => Self::Timeout,
+            SessionEnd::Completed | SessionEnd::NoResult => Self::NoStructuredOutput,
+            SessionEnd::RateLimited { .. }
+            | SessionEnd::UsageLimit { .. }
+            | SessionEnd::Refused
+            | SessionEnd::Crashed { .. }
+            | SessionEnd::Interrupted => Self::Unknown,
+        }
+    }
+
+    /// The cap on the turns of a judge's try with this number, from 1.
+    pub fn turns(number: u32) -> u32 {
+        let [first, further] = Self::TURNS;
+        if number <= 1 { first } else { further }
+    }
+
+    /// The word used in JSON and run cards.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MaxTurns(_) => "max-turns",
+            Self::MaxBudget => "max-budget",
+            Self::Timeout => "timeout",
+            Self::NoStructuredOutput => "no-structured-output",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Unjudged {
+    /// As the end of the sentence "review of step ID …".
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MaxTurns(turns) => write!(formatter, "reached max turns ({turns})"),
+            Self::MaxBudget => formatter.write_str("reached max budget"),
+            Self::Timeout => formatter.write_str("timed out"),
+            Self::NoStructuredOutput => formatter.write_str("returned no structured output"),
+            Self::Unknown => formatter.write_str("reached no verdict"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use proctor_domain::procedure::{CheckResult, Failure, PrecheckResult, Severity, judge_precheck, judge_run, judge_validate};
 use proctor_domain::session::{Phase, SessionEnd, SessionReport};
 
-use crate::simulator::report;
+use crate::fixtures::report;
 
 #[test]
 fn exit_codes_mean_what_the_phase_says() {
