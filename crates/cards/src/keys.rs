@@ -67,6 +67,18 @@ const KEYS: &[KeyDoc] = &[
         "",
         "Over `inputs.NAME` and `steps.ID.outputs.NAME` of earlier steps. When it is false the step is skipped (`condition`).",
     ),
+    key(
+        "steps[].approve",
+        "text or `true`",
+        "",
+        "What a person is asked before the step does its work, after its precheck. The run parks (exit 5) until `proctor answer RUN approve` or `reject`.",
+    ),
+    key(
+        "steps[].budget",
+        "dollars",
+        "no limit",
+        "What the step's agents and a repair may cost together, in USD: `2` or `0.25`. A judge is not counted.",
+    ),
     key("steps[].timeout", "duration", "30m; 60m with agents", "Wall-clock limit of each phase of the step."),
     key(
         "steps[].env",

@@ -6,6 +6,7 @@ use super::fields::{Field, Fields, Reader};
 use super::scalars::Part;
 use super::steps::{Expression, ExpressionKind, Steps};
 use crate::template::{Target, TemplatePart, check_expression, parts};
+use crate::yaml::Node;
 
 pub(super) fn precheck(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<PrecheckSpec> {
     let fields = open(reader, field, "steps[].precheck")?;
@@ -83,14 +84,16 @@ fn unused_whys(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
 
 /// Texts in which `${{ … }}` means nothing, although it does in a prompt.
 fn plain_texts(reader: &mut Reader<'_>, field: Option<Field<'_>>) -> Vec<String> {
-    for entry in field.iter().flat_map(Field::entries) {
-        let text = entry.node.scalar().map_or("", |scalar| &*scalar.text);
-        if let Some(offset) = text.find("${{") {
-            let at = reader.place(Part { node: entry.node, offset, text: "${{" });
-            reader.findings.warning(at, "`${{ … }}` is not replaced here: it works in prompts, `env` and `when`");
-        }
-    }
+    field.iter().flat_map(Field::entries).for_each(|entry| warn_of_template(reader, entry.node));
     reader.texts(field)
+}
+
+pub(super) fn warn_of_template(reader: &mut Reader<'_>, node: &Node) {
+    let text = node.scalar().map_or("", |scalar| &*scalar.text);
+    if let Some(offset) = text.find("${{") {
+        let at = reader.place(Part { node, offset, text: "${{" });
+        reader.findings.warning(at, "`${{ … }}` is not replaced here: it works in prompts, `env` and `when`");
+    }
 }
 
 fn shells(reader: &mut Reader<'_>, field: Option<Field<'_>>) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Single values: texts, numbers, durations, words.
 
-use proctor_domain::{CardDuration, Expiry};
+use proctor_domain::{CardDuration, Expiry, MicroDollars};
 
 use super::fields::{Field, Reader};
 use crate::finding::{At, shown};
@@ -105,6 +105,16 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    pub(super) fn dollars(&mut self, field: &Field<'_>) -> Option<MicroDollars> {
+        let scalar = self.scalar(field, "an amount of dollars such as 2 or 0.25")?;
+        let amount = scalar.text.parse().ok();
+        if amount.is_none() {
+            let message = format!("{} must be an amount of dollars, and is `{}`", field.label, shown(&scalar.text));
+            self.findings.error_hint(field.at(), message, "write it like 2 or 0.25, with at most six digits after the point");
+        }
+        amount
     }
 
     fn not_a_duration(&mut self, field: &Field<'_>, text: &str, wanted: &str) {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use proctor_domain::CardDuration;
 use proctor_domain::procedure::{RetrySpec, Severity, StepId, StepSpec, variable_name};
+use proctor_domain::{CardDuration, MicroDollars};
 
 use super::fields::{Field, Fields, Label, Reader};
 use super::phases;
@@ -82,6 +82,8 @@ fn read_step<'n>(reader: &mut Reader<'_>, entry: &Field<'n>, steps: &mut Steps<'
     let env = fields.get("env").map(|field| read_env(reader, &field, index, steps)).unwrap_or_default();
     let outputs = fields.get("outputs").map(|field| read_outputs(reader, &field, index, steps));
     let retry = fields.get("retry").and_then(|field| read_retry(reader, &field));
+    let approve = fields.get("approve").and_then(|field| read_approve(reader, &field));
+    let budget = fields.get("budget").and_then(|field| read_budget(reader, &field));
     let precheck = fields.get("precheck").and_then(|field| phases::precheck(reader, &field));
     let run = fields.get("run").and_then(|field| phases::run(reader, &field, index, steps));
     let validate = fields.get("validate").and_then(|field| phases::validate(reader, &field));
@@ -93,7 +95,7 @@ fn read_step<'n>(reader: &mut Reader<'_>, entry: &Field<'n>, steps: &mut Steps<'
         return None;
     };
     let lines = reader.findings.located.lines(entry.node.at);
-    let spec = StepSpec { id, description, precheck, run, validate, timeout, env, when, outputs, retry, lines };
+    let spec = StepSpec { id, description, precheck, run, validate, timeout, env, when, outputs, retry, approve, budget, lines };
     check_whole(reader, &fields, &spec, id_at);
     Some((spec, id_at))
 }
@@ -126,6 +128,12 @@ fn check_whole(reader: &mut Reader<'_>, fields: &Fields<'_>, spec: &StepSpec, id
         let message = format!("`review` lets the step's only agent repair its work, and this step has {count}");
         reader.findings.add(level, at, message, Some("write `severity: abort` when a negative check is to fail the step".to_owned()));
     }
+    if spec.budget.is_some()
+        && !spec.needs_agents()
+        && let Some(field) = fields.get("budget")
+    {
+        reader.findings.warning(field.key_at, "`budget` does nothing: the step has neither agents nor a judge");
+    }
     let shells = spec.run.as_ref().is_some_and(|run| !run.shells.is_empty())
         || spec.validate.as_ref().is_some_and(|validate| !validate.phase.shells.is_empty());
     if spec.retry.is_some()
@@ -156,6 +164,31 @@ fn read_timeout(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<CardDurati
         return None;
     }
     Some(timeout)
+}
+
+/// A question to a person, or `true` for the usual one.
+fn read_approve(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<String> {
+    phases::warn_of_template(reader, field.node);
+    let text = reader.filled_text(field)?;
+    match text.as_str() {
+        "true" => Some("go on with this step?".to_owned()),
+        "false" => None,
+        // Who writes `no` does not want to be asked "no".
+        "yes" | "no" | "on" | "off" => {
+            reader.findings.error(field.at(), format!("`approve` must be a question, `true` or `false`, and is `{text}`"));
+            None
+        }
+        _ => Some(text),
+    }
+}
+
+fn read_budget(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<MicroDollars> {
+    let budget = reader.dollars(field)?;
+    if budget == MicroDollars(0) {
+        reader.findings.error_hint(field.at(), "`budget` is 0, so no agent could ever answer", "leave it out for no limit");
+        return None;
+    }
+    Some(budget)
 }
 
 fn read_env<'n>(reader: &mut Reader<'_>, field: &Field<'n>, step: usize, steps: &mut Steps<'n>) -> Vec<(String, String)> {

@@ -3,7 +3,7 @@
 use proctor_domain::Timestamp;
 use proctor_domain::procedure::{Outcome, Position, PrecheckResult, Run, Stage, StepRecord, StepState};
 use proctor_domain::retention::{Expires, expiry_time};
-use proctor_domain::session::{Phase, SessionReport};
+use proctor_domain::session::{Phase, SessionReport, Work};
 
 use super::{PrecheckRecord, PrecheckStatus, RunCard, RunPhaseRecord, RunStepRecord, StepStatus, Streams, ValidateRecord};
 
@@ -66,7 +66,9 @@ fn step_record(run: &Run, index: usize, step: &StepRecord, at: Timestamp) -> Run
         },
         streams: streams(Phase::Precheck),
     });
-    let session = step.sessions.iter().rev().find(|session| session.phase == Phase::Run);
+    // The agent's session is the one to go on with; what shells did is in their streams.
+    let of_run = || step.sessions.iter().rev().filter(|session| session.phase == Phase::Run);
+    let session = of_run().find(|session| session.work != Work::Shells).or_else(|| of_run().next());
     let run_phase = session.map(|session| RunPhaseRecord {
         session: Some(session.id.to_string()),
         streams: streams(Phase::Run),
@@ -76,9 +78,9 @@ fn step_record(run: &Run, index: usize, step: &StepRecord, at: Timestamp) -> Run
     let validate = step.validate.map(|status| ValidateRecord {
         status,
         streams: streams(Phase::Validate),
-        review: None,
+        review: step.reasoning.clone(),
         error: error_of(Phase::Validate).or_else(|| step.warning.as_ref().map(ToString::to_string)),
-        reason: None,
+        reason: step.unjudged.map(|unjudged| unjudged.name().to_owned()),
     });
     let is_decided = !matches!(status, StepStatus::Pending | StepStatus::Running);
     RunStepRecord {

@@ -3,22 +3,24 @@
 use std::collections::BTreeMap;
 
 use proctor_cards::{RunCard, read_run_card, render_run_card};
-use proctor_domain::procedure::{Owed, Records, Run, RunEvent, RunStarted, Severity, SkipReason, StepId, StepPlan};
-use proctor_domain::session::{Excerpt, Phase, SessionEnd, SessionReport, ShellEnd};
+use proctor_domain::procedure::{Owed, Records, Run, RunEvent, RunStarted, Severity, SkipReason, StepId, StepPlan, Task, Verdict};
+use proctor_domain::session::{AgentReport, Excerpt, Phase, SessionEnd, SessionReport, ShellEnd, Told, Work};
 use proctor_domain::{Branch, CardDuration, Expiry, Oid, RepoPath, SessionId, Timestamp};
 
 fn id(name: &str) -> StepId {
     StepId::try_from(name.to_owned()).unwrap()
 }
 
-fn started(steps: &[(&str, &[Phase])]) -> RunStarted {
-    let plan =
-        |(name, phases): &(&str, &[Phase])| StepPlan { id: id(name), phases: phases.to_vec(), severity: Severity::Abort, retry: None };
+fn plan(name: &str, phases: &[Phase]) -> StepPlan {
+    StepPlan { id: id(name), phases: phases.to_vec(), agents: 0, judged: false, approve: None, severity: Severity::Abort, retry: None }
+}
+
+fn started(steps: Vec<StepPlan>) -> RunStarted {
     RunStarted {
         procedure: "p".to_owned(),
         card: RepoPath::new("proctor/procedures/p.procedure.card"),
         snapshot: "0".to_owned(),
-        steps: steps.iter().map(plan).collect(),
+        steps,
         records: Records::Git,
         directive: Some("go".to_owned()),
         inputs: BTreeMap::new(),
@@ -32,6 +34,8 @@ fn started(steps: &[(&str, &[Phase])]) -> RunStarted {
         foreign_snapshot: None,
         run_expiry: Expiry::After(CardDuration::days(30)),
         failed_run_expiry: Expiry::Never,
+        isolated: None,
+        engine: None,
     }
 }
 
@@ -48,49 +52,88 @@ fn report(exit_code: i32, stdout: &str, stderr: &str) -> SessionReport {
         lingering: Vec::new(),
         log_note: None,
         duration_ms: 1,
+        agent: None,
+        killed_by: None,
     }
 }
 
-/// Plays a run whose sessions end as `ends` says, and returns the card of each commit in it.
+/// What a session of an agent, a judge or a repair comes to.
+fn answered(end: SessionEnd) -> SessionReport {
+    let agent = AgentReport {
+        engine: "scripted".parse().unwrap(),
+        conversation: None,
+        model: None,
+        responded: end != SessionEnd::Refused,
+        turns: 1,
+        spent: Vec::new(),
+        claim: None,
+        result: None,
+        error: None,
+        unknown_lines: 0,
+        told: Told::default(),
+    };
+    SessionReport { end, shells: Vec::new(), outputs: BTreeMap::new(), agent: Some(Box::new(agent)), ..report(0, "", "") }
+}
+
+/// Plays a run of shells whose sessions end as `ends` says, and returns the card of each commit in it.
 fn cards(steps: &[(&str, &[Phase])], ends: &mut dyn FnMut(&str, Phase) -> SessionReport) -> Vec<(String, RunCard)> {
-    let mut run = Run::start(Timestamp(0), started(steps));
+    let plans = steps.iter().map(|(name, phases)| plan(name, phases)).collect();
+    cards_of(plans, &mut |step, task| (ends(step, task.phase), None))
+}
+
+type Ended = (SessionReport, Option<Verdict>);
+
+/// Plays a run whose sessions end as `ends` says, and returns the card of each commit in it.
+fn cards_of(plans: Vec<StepPlan>, ends: &mut dyn FnMut(&str, Task) -> Ended) -> Vec<(String, RunCard)> {
+    let mut run = Run::start(Timestamp(0), started(plans));
     let mut cards = Vec::new();
     for tick in 1..200 {
         let at = Timestamp(tick * 1_000);
-        let events = match run.owes() {
-            Owed::Begin(index) if run.steps[index].plan.phases.is_empty() => {
-                vec![RunEvent::StepSkipped { step: run.steps[index].plan.id.clone(), reason: SkipReason::Condition }]
-            }
-            Owed::Begin(index) => vec![RunEvent::StepBegan { step: run.steps[index].plan.id.clone(), baseline: run.head.clone() }],
-            Owed::OpenSession(_, phase) => {
-                vec![RunEvent::SessionOpened { session: SessionId::from_bits(u64::try_from(tick).unwrap()), phase }]
-            }
-            Owed::Drive(session) => {
-                let step = run.current_step().unwrap();
-                let phase = step.sessions.last().unwrap().phase;
-                vec![RunEvent::SessionEnded { session, report: Box::new(ends(step.plan.id.as_str(), phase)) }]
-            }
-            Owed::Survey(_) => vec![RunEvent::Surveyed { changed: vec![RepoPath::new("file")], commits: Vec::new(), failure: None }],
-            Owed::Commit(purpose, _) => {
-                cards.push((format!("{purpose:?}"), RunCard::of(&run, at)));
-                let planned = RunEvent::CommitPlanned { purpose: purpose.clone(), parent: run.head.clone() };
-                vec![planned, RunEvent::Committed { purpose, commit: Oid(format!("{tick:040x}")) }]
-            }
-            Owed::End(outcome) => {
-                cards.push(("ended".to_owned(), RunCard::of(&run, at)));
-                vec![RunEvent::Ended { outcome, expires: None }]
-            }
-            Owed::Nothing => {
-                cards.push(("over".to_owned(), RunCard::of(&run, at)));
-                return cards;
-            }
-            Owed::Restore(_) | Owed::PlanRetry { .. } | Owed::Wait(_) => panic!("nothing here is lost or repeated"),
-        };
+        let Some(events) = answer(&run, tick, &mut cards, ends) else { return cards };
         for event in events {
             run.apply(at, event).unwrap();
         }
     }
     panic!("the run did not end: {:?}", run.position)
+}
+
+/// What happens next in a run, and the card of the commit that is made then; `None` when it is over.
+fn answer(run: &Run, tick: i64, cards: &mut Vec<(String, RunCard)>, ends: &mut dyn FnMut(&str, Task) -> Ended) -> Option<Vec<RunEvent>> {
+    let at = Timestamp(tick * 1_000);
+    Some(match run.owes() {
+        Owed::Begin(index) if run.steps[index].plan.tasks().is_empty() => {
+            vec![RunEvent::StepSkipped { step: run.steps[index].plan.id.clone(), reason: SkipReason::Condition }]
+        }
+        Owed::Begin(index) => vec![RunEvent::StepBegan { step: run.steps[index].plan.id.clone(), baseline: run.head.clone() }],
+        Owed::OpenSession(_, Task { phase, work }) => {
+            let session = SessionId::from_bits(u64::try_from(tick).unwrap());
+            vec![RunEvent::SessionOpened { session, phase, work, evidence: None }]
+        }
+        Owed::Drive(session) => {
+            let step = run.current_step().unwrap();
+            let last = step.sessions.last().unwrap();
+            let (report, verdict) = ends(step.plan.id.as_str(), Task { phase: last.phase, work: last.work });
+            vec![RunEvent::SessionEnded { session, report: Box::new(report), verdict }]
+        }
+        Owed::Collect(_) => vec![RunEvent::Collected { changed: vec![RepoPath::new("file")], commits: Vec::new(), failure: None }],
+        Owed::Survey(_) => vec![RunEvent::Surveyed { changed: vec![RepoPath::new("file")], commits: Vec::new(), failure: None }],
+        Owed::Commit(purpose, _) => {
+            cards.push((format!("{purpose:?}"), RunCard::of(run, at)));
+            let planned = RunEvent::CommitPlanned { purpose: purpose.clone(), parent: run.head.clone() };
+            vec![planned, RunEvent::Committed { purpose, commit: Oid(format!("{tick:040x}")) }]
+        }
+        Owed::End(outcome) => {
+            cards.push(("ended".to_owned(), RunCard::of(run, at)));
+            vec![RunEvent::Ended { outcome, expires: None, with_warnings: false }]
+        }
+        Owed::Nothing => {
+            cards.push(("over".to_owned(), RunCard::of(run, at)));
+            return None;
+        }
+        owed @ (Owed::Restore(_) | Owed::PlanRetry { .. } | Owed::Wait(_) | Owed::MakeWorktree | Owed::Park(_) | Owed::Merge) => {
+            panic!("nothing here is lost, repeated, asked or isolated: {owed:?}")
+        }
+    })
 }
 
 /// What a card says of the run and its steps, in short.
@@ -263,4 +306,142 @@ fn every_card_of_a_run_reads_back() {
             assert_eq!(read_run_card(&render_run_card(&card)), Ok(card));
         }
     }
+}
+
+fn verdict(passed: bool, reasoning: &str) -> Option<Verdict> {
+    Some(Verdict { passed, reasoning: reasoning.to_owned() })
+}
+
+#[test]
+fn the_record_of_a_judged_step_holds_the_review_and_its_last_session() {
+    let plans = vec![StepPlan { agents: 1, judged: true, severity: Severity::Review, ..plan("sort", &[Phase::Validate]) }];
+    let mut verdicts = vec![verdict(true, "Each packet is in its bed."), verdict(false, "Two packets are in the shade.\n")];
+
+    let cards = cards_of(plans, &mut |_, task| match task.work {
+        Work::Shells => (report(0, "looked\n", ""), None),
+        Work::Agent(_) | Work::Repair => (answered(SessionEnd::Completed), None),
+        Work::Judge(_) => (answered(SessionEnd::Completed), verdicts.pop().unwrap()),
+    });
+
+    insta::assert_snapshot!(outline(&cards), @r#"
+    Start: open, sort running, expires Unset
+    Work(StepId("sort")): open, sort running, expires Unset
+    Work(StepId("sort")): open, sort running, expires Unset
+    Step(StepId("sort")): open, sort completed, expires Unset
+    End: completed, sort completed, expires At(Timestamp(2592021000))
+    ended: completed, sort completed, expires At(Timestamp(2592022000))
+    over: completed, sort completed, expires Never
+    "#);
+    insta::assert_snapshot!(render_run_card(&cards.last().unwrap().1), @r#"
+    ---
+    procedure: proctor/procedures/p.procedure.card
+    outcome: completed
+    started-at: 1970-01-01T00:00:00Z
+    completed-at: 1970-01-01T00:00:22Z
+    directive: go
+    expires: never
+    steps:
+      - id: sort
+        status: completed
+        started-at: 1970-01-01T00:00:01Z
+        completed-at: 1970-01-01T00:00:20Z
+        attempts: 1
+        run:
+          session-id: ses_000000000b
+          git-ref: "0000000000000000000000000000000000000014"
+        validate:
+          status: pass
+          exit-code: 0
+          stdout: |
+            looked
+          review: Each packet is in its bed.
+        outputs:
+          tag: v1
+        commits:
+          - "0000000000000000000000000000000000000006"
+          - 000000000000000000000000000000000000000e
+          - "0000000000000000000000000000000000000014"
+    ---
+    "#);
+}
+
+#[test]
+fn the_record_of_a_step_without_a_verdict_says_why_there_is_none() {
+    let plans = vec![StepPlan { agents: 1, judged: true, ..plan("sort", &[]) }];
+
+    let cards = cards_of(plans, &mut |_, task| match task.work {
+        Work::Judge(_) => (answered(SessionEnd::TurnLimit), None),
+        Work::Shells | Work::Agent(_) | Work::Repair => (answered(SessionEnd::Completed), None),
+    });
+
+    insta::assert_snapshot!(outline(&cards), @r#"
+    Start: open, sort running, expires Unset
+    Work(StepId("sort")): open, sort running, expires Unset
+    Step(StepId("sort")): open, sort completed, expires Unset
+    End: inconclusive, sort completed, expires Never
+    ended: inconclusive, sort completed, expires Never
+    over: inconclusive, sort completed, expires Never
+    "#);
+    insta::assert_snapshot!(render_run_card(&cards.last().unwrap().1), @r#"
+    ---
+    procedure: proctor/procedures/p.procedure.card
+    outcome: inconclusive
+    started-at: 1970-01-01T00:00:00Z
+    completed-at: 1970-01-01T00:00:14Z
+    directive: go
+    expires: never
+    steps:
+      - id: sort
+        status: completed
+        started-at: 1970-01-01T00:00:01Z
+        completed-at: 1970-01-01T00:00:12Z
+        attempts: 1
+        run:
+          session-id: ses_0000000003
+          git-ref: 000000000000000000000000000000000000000c
+        validate:
+          status: inconclusive
+          reason: max-turns
+        commits:
+          - "0000000000000000000000000000000000000006"
+          - 000000000000000000000000000000000000000c
+    ---
+    "#);
+}
+
+#[test]
+fn the_record_of_a_negative_verdict_holds_what_was_found_wanting() {
+    for (severity, status, error) in [(Severity::Warn, "warn", "judged: thin"), (Severity::Abort, "fail", "judged: thin")] {
+        let plans = vec![StepPlan { judged: true, severity, ..plan("sort", &[]) }];
+
+        let cards = cards_of(plans, &mut |_, _| (answered(SessionEnd::Completed), verdict(false, "thin")));
+
+        let validate = cards.last().unwrap().1.steps[0].validate.clone().unwrap();
+        assert_eq!((validate.status.name(), validate.review.as_deref(), validate.error.as_deref()), (status, Some("thin"), Some(error)));
+        assert_eq!(validate.reason, None);
+    }
+}
+
+#[test]
+fn the_record_of_an_unanswered_session_stands_with_its_phase() {
+    let refused = |plan: StepPlan, silent: Work| {
+        let cards = cards_of(vec![plan], &mut |_, task| match task.work == silent {
+            true => (answered(SessionEnd::Refused), None),
+            false => (report(0, "tidied up\n", ""), None),
+        });
+        let card = cards.last().unwrap().1.clone();
+        assert_eq!(read_run_card(&render_run_card(&card)), Ok(card.clone()));
+        card.steps[0].clone()
+    };
+
+    let agent = refused(StepPlan { agents: 1, ..plan("sort", &[Phase::Run]) }, Work::Agent(1));
+    let judge = refused(StepPlan { judged: true, severity: Severity::Warn, ..plan("sort", &[Phase::Run]) }, Work::Judge(1));
+
+    let run = agent.run.unwrap();
+    assert_eq!(run.error.as_deref(), Some("agent 1 gave no answer: its session ended with `refused`"));
+    assert_eq!(run.streams.stdout, "tidied up\n", "its shells ran before the step failed");
+    let validate = judge.validate.unwrap();
+    assert_eq!(validate.status.name(), "inconclusive", "nothing was found wanting");
+    assert_eq!(validate.error.as_deref(), Some("the judge gave no answer: its session ended with `refused`"));
+    assert_eq!(judge.error, validate.error);
 }

@@ -7,7 +7,7 @@ use proctor_domain::procedure::{
     AgentSpec, Definition, InputKind, InputSpec, Isolation, PhaseSpec, PrecheckSpec, Records, RetrySpec, Severity, StepId, StepSpec,
     ValidateSpec,
 };
-use proctor_domain::{CardDuration, Expiry};
+use proctor_domain::{CardDuration, Expiry, MicroDollars};
 
 use super::{card, findings, read, read_in, step};
 
@@ -31,6 +31,8 @@ fn plain_step(name: &str, lines: (usize, usize)) -> StepSpec {
         when: None,
         outputs: None,
         retry: None,
+        approve: None,
+        budget: None,
         lines,
     }
 }
@@ -59,6 +61,8 @@ steps:
     outputs: [image-tag]
     timeout: 1.5h
     retry: {max: 3, backoff: 10s, on: [shell]}
+    approve: Build it now?
+    budget: 2.50
     env:
       LEVEL: ${{ inputs.level }}
       PORT: 8080
@@ -127,7 +131,9 @@ fn every_key_is_read() {
         env: vec![("LEVEL".to_owned(), "${{ inputs.level }}".to_owned()), ("PORT".to_owned(), "8080".to_owned())],
         outputs: Some(texts(&["image-tag"])),
         retry: Some(RetrySpec { max: 3, backoff: CardDuration::from_millis(10_000) }),
-        ..plain_step("build", (19, 42))
+        approve: Some("Build it now?".to_owned()),
+        budget: Some(MicroDollars(2_500_000)),
+        ..plain_step("build", (19, 44))
     };
     let ship = StepSpec {
         when: Some("not inputs.dry-run and steps.build.outputs.image-tag != ''".to_owned()),
@@ -141,7 +147,7 @@ fn every_key_is_read() {
             severity: Severity::Abort,
             model: Some("balanced".to_owned()),
         }),
-        ..plain_step("ship", (44, 52))
+        ..plain_step("ship", (46, 54))
     };
     let expected = Definition {
         name: "release-check".to_owned(),
@@ -245,6 +251,43 @@ fn the_model_of_the_box_stands_in_where_an_agent_names_none() {
 
     let models: Vec<_> = card.definition.steps[0].run.as_ref().unwrap().agents.iter().map(|agent| agent.model.as_deref()).collect();
     assert_eq!(models, [Some("opus"), Some("strong")]);
+}
+
+#[test]
+fn a_step_asks_a_question_the_usual_one_or_none() {
+    for (value, question) in [
+        ("true", Some("go on with this step?")),
+        ("false", None),
+        ("Ship ${VERSION}?", Some("Ship ${VERSION}?")),
+        ("'Really: now?'", Some("Really: now?")),
+        ("|\n  First line.\n  Second?", Some("First line.\nSecond?\n")),
+        ("42", Some("42")),
+    ] {
+        let text = step(&format!("run: {{shells: [ls]}}\napprove: {value}"));
+
+        for text in [text.replace('\n', "\r\n"), text] {
+            let card = read(&text).unwrap();
+
+            assert_eq!(card.definition.steps[0].approve.as_deref(), question, "{value}");
+            assert_eq!(card.warnings, []);
+        }
+    }
+}
+
+#[test]
+fn a_budget_is_in_dollars_with_or_without_quotes() {
+    for (value, micros) in [("2", 2_000_000), ("0.25", 250_000), ("'1.5'", 1_500_000), ("0.000001", 1), ("010", 10_000_000)] {
+        for lines in ["run: {agents: [{prompt: x}]}", "validate: {instructions: [It is good.]}"] {
+            let text = step(&format!("{lines}\nbudget: {value}"));
+
+            for text in [text.replace('\n', "\r\n"), text] {
+                let card = read(&text).unwrap();
+
+                assert_eq!(card.definition.steps[0].budget, Some(MicroDollars(micros)), "{value}");
+                assert_eq!(card.warnings, []);
+            }
+        }
+    }
 }
 
 #[test]
