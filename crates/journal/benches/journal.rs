@@ -10,7 +10,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::time::{Duration, Instant};
 
 use proctor_domain::procedure::{CommitPurpose, Outcome, Records, Run, RunEvent, RunStarted, Severity, StepId, StepPlan};
-use proctor_domain::session::{Excerpt, Phase, SessionEnd, SessionReport, ShellEnd};
+use proctor_domain::session::{Excerpt, Phase, SessionEnd, SessionReport, ShellEnd, Work};
 use proctor_domain::{Branch, Expiry, Oid, RepoPath, RunId, SessionId, Timestamp};
 use proctor_journal::{Journal, JournalStore, RunFilter};
 
@@ -46,7 +46,15 @@ fn step(number: usize) -> StepId {
 }
 
 fn started() -> RunEvent {
-    let plan = |number| StepPlan { id: step(number), phases: vec![Phase::Run, Phase::Validate], severity: Severity::Abort, retry: None };
+    let plan = |number| StepPlan {
+        id: step(number),
+        phases: vec![Phase::Run, Phase::Validate],
+        agents: 0,
+        judged: false,
+        approve: None,
+        severity: Severity::Abort,
+        retry: None,
+    };
     RunEvent::Started(Box::new(RunStarted {
         procedure: "release-check".to_owned(),
         card: RepoPath::new("proctor/procedures/release-check.procedure.card"),
@@ -65,6 +73,8 @@ fn started() -> RunEvent {
         foreign_snapshot: None,
         run_expiry: Expiry::Never,
         failed_run_expiry: Expiry::Never,
+        isolated: None,
+        engine: None,
     }))
 }
 
@@ -80,6 +90,8 @@ fn report() -> Box<SessionReport> {
         lingering: Vec::new(),
         log_note: None,
         duration_ms: 15,
+        agent: None,
+        killed_by: None,
     })
 }
 
@@ -90,14 +102,14 @@ fn stream() -> Stream {
         events.push(RunEvent::StepBegan { step: step(number), baseline: Some(oid(number)) });
         for (offset, phase) in [(0, Phase::Run), (1, Phase::Validate)] {
             let session = SessionId::from_bits(u64::try_from(number * 2 + offset).unwrap());
-            events.push(RunEvent::SessionOpened { session: session.clone(), phase });
-            events.push(RunEvent::SessionEnded { session, report: report() });
+            events.push(RunEvent::SessionOpened { session: session.clone(), phase, work: Work::Shells, evidence: None });
+            events.push(RunEvent::SessionEnded { session, report: report(), verdict: None });
         }
         events.push(RunEvent::Surveyed { changed: vec![RepoPath::new("src/lib.rs")], commits: Vec::new(), failure: None });
         events.push(RunEvent::CommitPlanned { purpose: CommitPurpose::Step(step(number)), parent: Some(oid(number)) });
         events.push(RunEvent::Committed { purpose: CommitPurpose::Step(step(number)), commit: oid(number + 1) });
     }
-    events.push(RunEvent::Ended { outcome: Outcome::Completed, expires: None });
+    events.push(RunEvent::Ended { outcome: Outcome::Completed, expires: None, with_warnings: false });
     events.into_iter().map(|event| (Timestamp(1_700_000_000_000), event)).collect()
 }
 
@@ -154,7 +166,7 @@ fn replay(wanted: usize) {
 fn list(count: u64) {
     let state = tempfile::tempdir().unwrap();
     let mut journal = Journal::open(state.path()).unwrap();
-    let ended = RunEvent::Ended { outcome: Outcome::Completed, expires: Some(Timestamp(1)) };
+    let ended = RunEvent::Ended { outcome: Outcome::Completed, expires: Some(Timestamp(1)), with_warnings: false };
     for bits in 0..count {
         journal.append(&RunId::from_bits(bits), 0, &[(Timestamp(1), started()), (Timestamp(2), ended.clone())]).unwrap();
     }

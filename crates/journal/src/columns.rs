@@ -12,6 +12,9 @@ use crate::{RunRow, Standing};
 pub(crate) const COLUMNS: &str =
     "run, procedure, worktree, records, folder, started_at, halted, outcome, ended_at, expires, steps, latest_step";
 
+/// The outcome of a run that is completed with a warning.
+const WITH_WARNINGS: &str = "completed with warnings";
+
 const FIND: &str = "SELECT run, procedure, worktree, records, folder, started_at, halted, outcome, ended_at, expires, steps, latest_step
      FROM runs WHERE run = ?1";
 
@@ -36,7 +39,7 @@ pub(crate) fn put(connection: &Connection, row: &RunRow) -> Result<(), rusqlite:
         row.folder.as_ref().map(ToString::to_string),
         row.started_at.0,
         halted,
-        row.outcome().map(Outcome::name),
+        row.outcome().map(|outcome| if row.has_warnings() { WITH_WARNINGS } else { outcome.name() }),
         row.ended_at().map(|at| at.0),
         StoredExpires(&row.expires),
         i64::try_from(row.steps).unwrap_or(i64::MAX),
@@ -75,8 +78,10 @@ fn standing(halted: Option<&str>, outcome: Option<&str>, ended_at: Option<i64>) 
         (Some(reason), None, None) => serde_json::from_str(reason).map(Standing::Halted).map_err(|error| error.to_string()),
         (None, Some(name), Some(at)) => {
             let outcomes = [Outcome::Completed, Outcome::Failed, Outcome::Inconclusive, Outcome::Skipped];
+            let with_warnings = name == WITH_WARNINGS;
+            let name = if with_warnings { Outcome::Completed.name() } else { name };
             let outcome = outcomes.into_iter().find(|outcome| outcome.name() == name).ok_or_else(|| format!("`{name}` is no outcome"))?;
-            Ok(Standing::Ended { outcome, at: Timestamp(at) })
+            Ok(Standing::Ended { outcome, at: Timestamp(at), with_warnings })
         }
         (_, _, _) => Err("its halt and its end contradict each other".to_owned()),
     }

@@ -26,4 +26,4 @@ pub use memory::MemoryJournal;
 pub use row::{RunRow, Standing};
 pub use salvage::{SalvageReport, SalvagedRun};
 pub use sqlite::{FILE_NAME, Journal};
-pub use store::{JournalStore, RunFilter, RunsWanted, SkippedRuns, snapshot_hash};
+pub use store::{JournalStore, RunFilter, RunsWanted, SessionsWanted, SkippedRuns, snapshot_hash};

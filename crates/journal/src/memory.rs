@@ -7,8 +7,8 @@ use proctor_domain::{RunId, SessionId, Timestamp};
 
 use crate::store::{check_place, normalised_prefix};
 use crate::{
-    AppendError, JournalError, JournalStore, ReadError, ResolveError, RunFilter, RunRow, RunsWanted, SkippedRuns, SnapshotError, row,
-    snapshot_hash,
+    AppendError, JournalError, JournalStore, ReadError, ResolveError, RunFilter, RunRow, RunsWanted, SessionsWanted, SkippedRuns,
+    SnapshotError, row, snapshot_hash,
 };
 
 /// Streams of events in memory.
@@ -24,6 +24,12 @@ struct Stream {
     run: RunId,
     events: Vec<(Timestamp, RunEvent)>,
     row: Option<RunRow>,
+}
+
+impl Stream {
+    fn has_agents(&self) -> bool {
+        self.events.iter().any(|(_, event)| matches!(event, RunEvent::SessionOpened { work, .. } if work.needs_engine()))
+    }
 }
 
 impl MemoryJournal {
@@ -74,7 +80,8 @@ impl JournalStore for MemoryJournal {
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, JournalError> {
-        let rows = self.runs.iter().rev().filter_map(|stream| stream.row.as_ref()).filter(|row| wanted(filter, row));
+        let has_sessions = |stream: &&Stream| filter.sessions == SessionsWanted::Any || stream.has_agents();
+        let rows = self.runs.iter().rev().filter(has_sessions).filter_map(|stream| stream.row.as_ref()).filter(|row| wanted(filter, row));
         Ok(rows.take(filter.limit.unwrap_or(usize::MAX)).cloned().collect())
     }
 

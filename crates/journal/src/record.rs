@@ -66,13 +66,57 @@ fn upcast(mut record: Value, upcasters: &[Upcaster]) -> Result<Value, Undecodabl
 
 #[cfg(test)]
 mod tests {
-    use proctor_domain::procedure::{CommitPurpose, HaltReason, SkipReason, StepId};
-    use proctor_domain::{Oid, SessionId, Timestamp};
+    use proctor_domain::procedure::{
+        Answer, CheckResult, CommitPurpose, Evidence, Failure, HaltReason, Outcome, Owed, Run, SkipReason, StepId, Verdict,
+    };
+    use proctor_domain::session::{AgentReport, Excerpt, Phase, SessionEnd, SessionReport, Spending, Told, Usage, Work};
+    use proctor_domain::{Branch, Cost, MicroDollars, Oid, SessionId, Timestamp};
 
     use super::*;
 
     fn step() -> StepId {
         StepId::try_from("build".to_owned()).unwrap()
+    }
+
+    fn verdict() -> Verdict {
+        Verdict { passed: false, reasoning: "two\nlines".to_owned() }
+    }
+
+    fn refused() -> Failure {
+        Failure::NoResponse { work: Work::Agent(3), reason: "401".to_owned() }
+    }
+
+    fn judged() -> Box<SessionReport> {
+        let agent = AgentReport {
+            engine: "scripted".parse().unwrap(),
+            conversation: Some("5d1e".to_owned()),
+            model: None,
+            responded: true,
+            turns: 2,
+            spent: vec![
+                Spending { model: "m".to_owned(), usage: Usage { input: u64::MAX, ..Usage::default() }, cost: Cost::Unknown },
+                Spending { model: "n".to_owned(), usage: Usage::default(), cost: Cost::Known(MicroDollars(9_440)) },
+            ],
+            claim: None,
+            result: Some("{}".to_owned()),
+            error: None,
+            unknown_lines: 1,
+            told: Told { notes: vec!["a".to_owned()], blocked: Some("b".to_owned()), question: Some("c".to_owned()) },
+        };
+        Box::new(SessionReport {
+            end: SessionEnd::UsageLimit { until: Some(Timestamp(9)) },
+            shells: Vec::new(),
+            stdout: Excerpt::default(),
+            stderr: Excerpt::default(),
+            outputs: std::collections::BTreeMap::new(),
+            output_error: None,
+            ended_orphans: 0,
+            lingering: Vec::new(),
+            log_note: None,
+            duration_ms: 1,
+            agent: Some(Box::new(agent)),
+            killed_by: None,
+        })
     }
 
     #[test]
@@ -101,10 +145,28 @@ mod tests {
         let events = [
             RunEvent::Restored,
             RunEvent::StepSkipped { step: step(), reason: SkipReason::NotSelected },
-            RunEvent::SessionLost { session: SessionId::from_bits(7) },
+            RunEvent::SessionLost { session: SessionId::from_bits(7), ended_orphans: 0 },
             RunEvent::CommitPlanned { purpose: CommitPurpose::Step(step()), parent: None },
             RunEvent::Halted { reason: HaltReason::Operation("rebase \"v\":2".to_owned()) },
             RunEvent::Retained { expires: Some(Timestamp(-1)) },
+            RunEvent::SessionOpened {
+                session: SessionId::from_bits(8),
+                phase: Phase::Validate,
+                work: Work::Judge(2),
+                evidence: Some(Evidence { from: None, to: Oid("b".repeat(64)) }),
+            },
+            RunEvent::SessionEnded { session: SessionId::from_bits(8), report: judged(), verdict: Some(verdict()) },
+            RunEvent::Answered { step: step(), answer: Answer::Reject, message: Some("no \u{0}".to_owned()) },
+            RunEvent::Collected { changed: Vec::new(), commits: vec![Oid("c".repeat(40))], failure: Some(refused()) },
+            RunEvent::CommitPlanned { purpose: CommitPurpose::Work(step()), parent: None },
+            RunEvent::Halted { reason: HaltReason::Approval { step: step(), question: "?".to_owned() } },
+            RunEvent::Halted { reason: HaltReason::Question { step: step(), question: "?".to_owned() } },
+            RunEvent::Halted { reason: HaltReason::Limited { engine: "claude".parse().unwrap(), until: None } },
+            RunEvent::Halted { reason: HaltReason::NotMerged { branch: Branch::Detached, reason: "dirty".to_owned() } },
+            RunEvent::Confined { kind: "none".to_owned() },
+            RunEvent::RejudgeAsked,
+            RunEvent::WorktreeMade,
+            RunEvent::Merged { commit: Oid("d".repeat(40)) },
         ];
 
         for event in events {
@@ -117,6 +179,45 @@ mod tests {
         let event = serde_json::to_string(&RunEvent::Restored).unwrap();
 
         assert_eq!(decode(&format!("{{ \"event\": {event}, \"v\": 1 }}")), Ok(RunEvent::Restored));
+    }
+
+    /// A run of shells as it was recorded before there were agents, judges, questions and worktrees of a run's own.
+    const OF_SHELLS: [&str; 9] = [
+        r#"{"v":1,"event":{"event":"started","procedure":"check","card":"proctor/procedures/check.procedure.card","snapshot":"00","steps":[{"id":"build","phases":["run","validate"],"severity":"warn","retry":{"max":1,"backoff":10}}],"records":"state","directive":null,"inputs":{"version":"1.0"},"only":null,"worktree":"/r","card_root":"","branch":{"named":"main"},"head":"11","folder":null,"foreign":[],"foreign_snapshot":null,"run_expiry":"never","failed_run_expiry":{"after":7776000000}}}"#,
+        r#"{"v":1,"event":{"event":"step-began","step":"build","baseline":"11"}}"#,
+        r#"{"v":1,"event":{"event":"session-opened","session":"ses_0000000001","phase":"run"}}"#,
+        r#"{"v":1,"event":{"event":"session-ended","session":"ses_0000000001","report":{"end":{"end":"completed"},"shells":[{"exit_code":0,"duration_ms":12}],"stdout":{"head":"","tail":"","omitted":0},"stderr":{"head":"","tail":"","omitted":0},"outputs":{},"output_error":null,"ended_orphans":0,"lingering":[],"log_note":null,"duration_ms":15}}}"#,
+        r#"{"v":1,"event":{"event":"halted","reason":"interrupted"}}"#,
+        r#"{"v":1,"event":{"event":"resumed","head":"11","accepted":[],"directive":null}}"#,
+        r#"{"v":1,"event":{"event":"session-opened","session":"ses_0000000002","phase":"validate"}}"#,
+        r#"{"v":1,"event":{"event":"session-ended","session":"ses_0000000002","report":{"end":{"end":"completed"},"shells":[{"exit_code":1,"duration_ms":12}],"stdout":{"head":"","tail":"","omitted":0},"stderr":{"head":"","tail":"","omitted":0},"outputs":{},"output_error":null,"ended_orphans":0,"lingering":[],"log_note":null,"duration_ms":15}}}"#,
+        r#"{"v":1,"event":{"event":"surveyed","changed":[],"commits":[],"failure":null}}"#,
+    ];
+
+    #[test]
+    fn a_run_that_was_recorded_before_there_were_agents_is_read_and_goes_on() {
+        let events = OF_SHELLS.map(|body| (Timestamp(1), decode(body).unwrap()));
+
+        let run = Run::replay(events).unwrap().unwrap();
+
+        assert_eq!(run.owes(), Owed::End(Outcome::Completed));
+        let step = &run.steps[0];
+        assert_eq!((step.plan.agents, step.plan.judged, &step.plan.approve), (0, false, &None));
+        assert_eq!(step.validate, Some(CheckResult::Warn));
+        assert!(step.sessions.iter().all(|session| session.work == Work::Shells));
+        assert_eq!((run.started.isolated.is_some(), step.evidence.is_some(), step.unjudged), (false, false, None));
+    }
+
+    #[test]
+    fn a_run_of_shells_is_recorded_without_a_word_of_agents() {
+        let of_agents = ["evidence", "approve", "isolated", "\"agent\""];
+
+        for body in OF_SHELLS {
+            let written = encode(&decode(body).unwrap()).unwrap();
+
+            assert!(of_agents.iter().all(|word| !written.contains(word)), "{written}");
+            assert_eq!(decode(&written), decode(body));
+        }
     }
 
     #[test]

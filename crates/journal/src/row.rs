@@ -42,6 +42,8 @@ pub enum Standing {
         outcome: Outcome,
         /// When.
         at: Timestamp,
+        /// Whether a completed one is so with a warning.
+        with_warnings: bool,
     },
 }
 
@@ -62,6 +64,11 @@ impl RunRow {
         }
     }
 
+    /// Whether it is completed, with a warning.
+    pub fn has_warnings(&self) -> bool {
+        matches!(self.standing, Standing::Ended { with_warnings: true, .. })
+    }
+
     /// Why it stands still, if it was halted.
     pub fn halted(&self) -> Option<&HaltReason> {
         match &self.standing {
@@ -78,6 +85,7 @@ pub(crate) fn concerns(event: &RunEvent) -> bool {
         | RunEvent::StepBegan { .. }
         | RunEvent::Halted { .. }
         | RunEvent::Resumed { .. }
+        | RunEvent::RejudgeAsked
         | RunEvent::Redefined { .. }
         | RunEvent::Ended { .. }
         | RunEvent::Retained { .. } => true,
@@ -94,6 +102,11 @@ pub(crate) fn concerns(event: &RunEvent) -> bool {
         | RunEvent::CommitPlanned { .. }
         | RunEvent::Committed { .. }
         | RunEvent::CommitRefused { .. }
+        | RunEvent::Answered { .. }
+        | RunEvent::Collected { .. }
+        | RunEvent::Confined { .. }
+        | RunEvent::WorktreeMade
+        | RunEvent::Merged { .. }
         | RunEvent::LeftInTree { .. } => false,
     }
 }
@@ -124,6 +137,10 @@ impl RunRow {
             RunEvent::StepBegan { step, .. } => self.latest_step = Some(step.clone()),
             RunEvent::Halted { reason } => self.standing = Standing::Halted(reason.clone()),
             RunEvent::Resumed { .. } => self.resume(),
+            RunEvent::RejudgeAsked => {
+                self.standing = Standing::Open;
+                self.expires = Expires::Unset;
+            }
             RunEvent::Redefined { steps, .. } => {
                 self.steps = steps.len();
                 // Steps may have been added, so an ended run is open again.
@@ -131,8 +148,9 @@ impl RunRow {
                     self.standing = Standing::Open;
                 }
             }
-            RunEvent::Ended { outcome, expires } => {
-                self.standing = Standing::Ended { outcome: *outcome, at };
+            RunEvent::Ended { outcome, expires, with_warnings } => {
+                let with_warnings = *with_warnings && *outcome == Outcome::Completed;
+                self.standing = Standing::Ended { outcome: *outcome, at, with_warnings };
                 self.expires = expires.map_or(Expires::Never, Expires::At);
             }
             RunEvent::Retained { expires } => self.expires = expires.map_or(Expires::Never, Expires::At),
@@ -150,6 +168,11 @@ impl RunRow {
             | RunEvent::CommitPlanned { .. }
             | RunEvent::Committed { .. }
             | RunEvent::CommitRefused { .. }
+            | RunEvent::Answered { .. }
+            | RunEvent::Collected { .. }
+            | RunEvent::Confined { .. }
+            | RunEvent::WorktreeMade
+            | RunEvent::Merged { .. }
             | RunEvent::LeftInTree { .. } => {}
         }
     }

@@ -14,8 +14,8 @@ use crate::record::{self, Undecodable};
 use crate::schema::{self, Format};
 use crate::store::normalised_prefix;
 use crate::{
-    AppendError, JournalError, JournalStore, ReadError, ResolveError, RunFilter, RunRow, RunsWanted, SkippedRuns, SnapshotError, columns,
-    row, snapshot_hash,
+    AppendError, JournalError, JournalStore, ReadError, ResolveError, RunFilter, RunRow, RunsWanted, SessionsWanted, SkippedRuns,
+    SnapshotError, columns, row, snapshot_hash,
 };
 
 /// The journal's name in the state folder.
@@ -393,8 +393,12 @@ impl JournalStore for Journal {
             SkippedRuns::Hidden => "outcome IS NOT 'skipped'",
             SkippedRuns::Shown => "1",
         };
+        let sessions = match filter.sessions {
+            SessionsWanted::Any => "1",
+            SessionsWanted::OfAgents => OPENED_FOR_AN_AGENT,
+        };
         let sql = format!(
-            "SELECT {} FROM runs WHERE {standing} AND {skipped} AND (?1 IS NULL OR procedure = ?1)
+            "SELECT {} FROM runs WHERE {standing} AND {skipped} AND {sessions} AND (?1 IS NULL OR procedure = ?1)
              AND (?2 IS NULL OR worktree = ?2) ORDER BY ordinal DESC LIMIT ?3",
             columns::COLUMNS
         );
@@ -455,6 +459,13 @@ impl JournalStore for Journal {
         })
     }
 }
+
+/// Whether a run has a session that an agent engine was opened for. Its events are searched as text, which takes a
+/// hundredth of what decoding them does, and needs no column that older programs would not keep up. The kind of an event
+/// stands at its beginning, so most are passed over after a few bytes. Inside of a JSON text the quotes would be escaped, so
+/// nothing that somebody wrote is taken for it.
+const OPENED_FOR_AN_AGENT: &str = r#"run IN (SELECT run FROM events WHERE instr(substr(body, 1, 64), '"event":"session-opened"')
+    AND (instr(body, '"work":{"agent":') OR instr(body, '"work":{"judge":') OR instr(body, '"work":"repair"')))"#;
 
 /// The stored form of events, or why they can't be the next ones of any stream.
 fn encode(run: &RunId, expected_version: u64, events: &[(Timestamp, RunEvent)]) -> Result<Vec<String>, AppendError> {

@@ -82,6 +82,8 @@ pub struct RunFilter {
     pub wanted: RunsWanted,
     /// Whether runs with nothing to do are listed.
     pub skipped: SkippedRuns,
+    /// Only those with such sessions.
+    pub sessions: SessionsWanted,
     /// At most this many, the newest.
     pub limit: Option<usize>,
 }
@@ -98,6 +100,16 @@ pub enum RunsWanted {
     Resumable,
     /// Ended.
     Ended,
+}
+
+/// What sessions a listed run has to have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SessionsWanted {
+    /// Any, or none.
+    #[default]
+    Any,
+    /// At least one that an agent engine was opened for: an agent, a judge, a repair.
+    OfAgents,
 }
 
 /// What to do with runs in which every step was skipped.

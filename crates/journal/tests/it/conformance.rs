@@ -1,11 +1,12 @@
 //! What every [`JournalStore`] does.
 
-use proctor_domain::procedure::{HaltReason, Outcome, Records, RunEvent};
+use proctor_domain::procedure::{Answer, HaltReason, Outcome, Records, RunEvent};
 use proctor_domain::retention::Expires;
-use proctor_domain::session::Phase;
-use proctor_domain::{RepoPath, RunId, SessionId, Timestamp};
+use proctor_domain::session::{Phase, Work};
+use proctor_domain::{Oid, RepoPath, RunId, SessionId, Timestamp};
 use proctor_journal::{
-    AppendError, Journal, JournalStore, MemoryJournal, ResolveError, RunFilter, RunsWanted, SkippedRuns, SnapshotError, Standing,
+    AppendError, Journal, JournalStore, MemoryJournal, ResolveError, RunFilter, RunsWanted, SessionsWanted, SkippedRuns, SnapshotError,
+    Standing,
 };
 
 use crate::simulator::{Stream, plain_stream, retained, started, step_id, stream};
@@ -33,8 +34,11 @@ for_each_store!(
     two_runs_do_not_mix,
     runs_are_listed_newest_first_whatever_their_times_say,
     the_list_says_what_the_events_say,
+    a_run_that_is_judged_again_is_open_until_it_ends_anew,
+    answers_merges_and_what_agents_left_change_no_row,
     runs_with_nothing_to_do_are_listed_on_request_only,
     the_list_can_be_narrowed,
+    runs_that_had_agents_are_found,
     a_prefix_that_fits_several_runs_names_them,
     a_unique_prefix_finds_its_run,
     a_session_is_found_with_its_run,
@@ -150,24 +154,66 @@ fn the_list_says_what_the_events_say(journal: &mut dyn JournalStore) {
     let halted = row_after(journal, only(RunEvent::Halted { reason: reason.clone() }));
     assert_eq!(halted.halted(), Some(&reason));
 
-    let resumed = RunEvent::Resumed { head: None, accepted: Vec::new(), snapshot: None, directive: None };
+    let resumed = RunEvent::Resumed { head: None, accepted: Vec::new(), snapshot: None, directive: None, last_sign: None };
     assert_eq!(row_after(journal, only(resumed.clone())).standing, Standing::Open);
 
-    let failed = row_after(journal, vec![(at(900), RunEvent::Ended { outcome: Outcome::Failed, expires: Some(at(1_000)) })]);
+    let failed =
+        row_after(journal, vec![(at(900), RunEvent::Ended { outcome: Outcome::Failed, expires: Some(at(1_000)), with_warnings: false })]);
     assert_eq!((failed.outcome(), failed.ended_at(), failed.expires), (Some(Outcome::Failed), Some(at(900)), Expires::At(at(1_000))));
 
     let again = row_after(journal, only(resumed));
     assert_eq!((again.standing, again.expires), (Standing::Open, Expires::Unset));
 
-    let done = row_after(journal, vec![(at(950), RunEvent::Ended { outcome: Outcome::Completed, expires: None })]);
-    assert_eq!((done.standing, done.expires), (Standing::Ended { outcome: Outcome::Completed, at: at(950) }, Expires::Never));
+    let done = row_after(journal, vec![(at(950), RunEvent::Ended { outcome: Outcome::Completed, expires: None, with_warnings: false })]);
+    assert_eq!(
+        (done.standing, done.expires),
+        (Standing::Ended { outcome: Outcome::Completed, at: at(950), with_warnings: false }, Expires::Never)
+    );
 
     let kept = row_after(journal, only(RunEvent::Retained { expires: Some(at(7)) }));
     assert_eq!(kept.expires, Expires::At(at(7)));
 }
 
+fn a_run_that_is_judged_again_is_open_until_it_ends_anew(journal: &mut dyn JournalStore) {
+    end_with(journal, 1, "check", Outcome::Inconclusive);
+    journal.append(&run(1), 2, &only(RunEvent::RejudgeAsked)).unwrap();
+
+    let again = journal.runs(&everything()).unwrap().remove(0);
+    assert_eq!((again.standing, again.expires), (Standing::Open, Expires::Unset));
+
+    journal
+        .append(&run(1), 3, &[(at(9), RunEvent::Ended { outcome: Outcome::Completed, expires: Some(at(70)), with_warnings: false })])
+        .unwrap();
+    let ended = journal.runs(&everything()).unwrap().remove(0);
+    assert_eq!(
+        (ended.standing, ended.expires),
+        (Standing::Ended { outcome: Outcome::Completed, at: at(9), with_warnings: false }, Expires::At(at(70)))
+    );
+}
+
+fn answers_merges_and_what_agents_left_change_no_row(journal: &mut dyn JournalStore) {
+    let question = HaltReason::Approval { step: step_id("check.all"), question: "ship it?".to_owned() };
+    journal.append(&run(1), 0, &only(started("check", Records::State))).unwrap();
+    journal.append(&run(1), 1, &only(RunEvent::Halted { reason: question.clone() })).unwrap();
+    let before = journal.runs(&everything()).unwrap();
+    assert_eq!(before[0].halted(), Some(&question));
+
+    let quiet = [
+        RunEvent::Answered { step: step_id("check.all"), answer: Answer::Approve, message: Some("go".to_owned()) },
+        RunEvent::Collected { changed: vec![RepoPath::new("f")], commits: Vec::new(), failure: None },
+        RunEvent::Confined { kind: "bwrap".to_owned() },
+        RunEvent::WorktreeMade,
+        RunEvent::Merged { commit: Oid("9".repeat(40)) },
+    ];
+    for (version, event) in (2..).zip(quiet) {
+        journal.append(&run(1), version, &only(event)).unwrap();
+
+        assert_eq!(journal.runs(&everything()).unwrap(), before);
+    }
+}
+
 fn end_with(journal: &mut dyn JournalStore, bits: u64, procedure: &str, outcome: Outcome) {
-    let ended = RunEvent::Ended { outcome, expires: None };
+    let ended = RunEvent::Ended { outcome, expires: None, with_warnings: false };
     journal.append(&run(bits), 0, &[(at(1), started(procedure, Records::State)), (at(2), ended)]).unwrap();
 }
 
@@ -201,6 +247,20 @@ fn the_list_can_be_narrowed(journal: &mut dyn JournalStore) {
     assert_eq!(listed(journal, &RunFilter { limit: Some(2), ..everything() }), [run(3), run(2)]);
 }
 
+fn runs_that_had_agents_are_found(journal: &mut dyn JournalStore) {
+    for (bits, work) in (1..).zip([Work::Shells, Work::Agent(2), Work::Judge(1), Work::Repair]) {
+        let opened = RunEvent::SessionOpened { session: SessionId::from_bits(bits), phase: Phase::Run, work, evidence: None };
+        journal.append(&run(bits), 0, &[(at(1), started("check", Records::State)), (at(2), opened)]).unwrap();
+    }
+    let told = RunEvent::CommitRefused {
+        purpose: proctor_domain::procedure::CommitPurpose::End,
+        failure: proctor_domain::procedure::Failure::Git { output: r#"{"work":{"agent":1}}"#.to_owned() },
+    };
+    journal.append(&run(5), 0, &[(at(1), started("check", Records::State)), (at(2), told)]).unwrap();
+
+    assert_eq!(listed(journal, &RunFilter { sessions: SessionsWanted::OfAgents, ..everything() }), [run(4), run(3), run(2)]);
+}
+
 fn a_prefix_that_fits_several_runs_names_them(journal: &mut dyn JournalStore) {
     for bits in 0..12 {
         journal.append(&run(bits), 0, &plain_stream(1)).unwrap();
@@ -230,8 +290,9 @@ fn a_session_is_found_with_its_run(journal: &mut dyn JournalStore) {
     let (first, second) = (SessionId::from_bits(1), SessionId::from_bits(1 << 49));
     journal.append(&run(1), 0, &plain_stream(1)).unwrap();
     journal.append(&run(2), 0, &plain_stream(1)).unwrap();
-    journal.append(&run(2), 1, &only(RunEvent::SessionOpened { session: first.clone(), phase: Phase::Run })).unwrap();
-    journal.append(&run(2), 2, &only(RunEvent::SessionOpened { session: second.clone(), phase: Phase::Run })).unwrap();
+    let opened = |session: &SessionId, work| RunEvent::SessionOpened { session: session.clone(), phase: Phase::Run, work, evidence: None };
+    journal.append(&run(2), 1, &only(opened(&first, Work::Shells))).unwrap();
+    journal.append(&run(2), 2, &only(opened(&second, Work::Agent(1)))).unwrap();
 
     assert_eq!(journal.resolve_session("ses_0").unwrap(), (run(2), first.clone()));
     assert_eq!(journal.resolve_session("ses_g").unwrap(), (run(2), second));

@@ -1,5 +1,7 @@
 //! A crash can fall between any two appends.
 
+use std::collections::BTreeSet;
+
 use proctor_domain::RunId;
 use proctor_domain::procedure::{Outcome, Position, Records, Run};
 use proctor_journal::{Journal, JournalStore, MemoryJournal, RunFilter, RunRow, SkippedRuns, Standing};
@@ -14,7 +16,11 @@ fn everything() -> RunFilter {
 fn standing_of(run: &Run) -> Standing {
     match (&run.halt, &run.position) {
         (Some(reason), _) => Standing::Halted(reason.clone()),
-        (None, Position::Ended(outcome)) => Standing::Ended { outcome: *outcome, at: run.ended_at.unwrap() },
+        (None, Position::Ended(outcome)) => Standing::Ended {
+            outcome: *outcome,
+            at: run.ended_at.unwrap(),
+            with_warnings: run.has_warnings() && *outcome == Outcome::Completed,
+        },
         (None, Position::Between | Position::InStep(_, _) | Position::Closing { .. }) => Standing::Open,
     }
 }
@@ -90,4 +96,22 @@ proptest! {
         prop_assert_eq!(journal.runs(&everything()).unwrap(), memory.runs(&everything()).unwrap());
         prop_assert_eq!(rebuilt.runs(&everything()).unwrap(), memory.runs(&everything()).unwrap());
     }
+}
+
+#[test]
+fn the_runs_of_these_tests_go_through_every_kind_of_event_but_a_new_definition() {
+    let mut kinds = BTreeSet::new();
+    for seed in 0..400_u32 {
+        let choices: Vec<u8> = (1..32).map(|index| u8::try_from((seed * 7 + index * index * (seed + 3)) % 251).unwrap()).collect();
+        for (_, event) in stream(&choices, Records::Git) {
+            kinds.insert(format!("{event:?}").split([' ', '(', '{']).next().unwrap().to_owned());
+        }
+    }
+
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+
+    let all = "Answered Collected CommitPlanned CommitRefused Committed Confined Ended Halted LeftInTree Merged RejudgeAsked RestorePlanned \
+               Restored Resumed Retained RetryBegan RetryPlanned SessionEnded SessionLost SessionOpened Started StepBegan StepRejected \
+               StepSkipped Surveyed WorktreeMade";
+    assert_eq!(kinds.join(" "), all);
 }

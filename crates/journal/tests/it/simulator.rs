@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use proctor_domain::procedure::{
-    CommitPurpose, Failure, HaltReason, Outcome, Owed, Position, Records, RetrySpec, Run, RunEvent, RunStarted, Severity, SkipReason,
-    StepId, StepPlan,
+    Answer, CommitPurpose, Evidence, Failure, HaltReason, Isolated, Outcome, Owed, Position, Records, RetrySpec, Run, RunEvent, RunStarted,
+    Severity, SkipReason, StepId, StepPlan, Task, Verdict,
 };
-use proctor_domain::session::{Excerpt, Phase, SessionEnd, SessionReport, ShellEnd};
-use proctor_domain::{Branch, CardDuration, Expiry, Oid, RepoPath, SessionId, Timestamp};
+use proctor_domain::session::{AgentReport, Excerpt, Phase, SessionEnd, SessionReport, ShellEnd, Spending, Told, Usage, Work};
+use proctor_domain::{Branch, CardDuration, Cost, Expiry, MicroDollars, Oid, RepoPath, SessionId, Timestamp};
 
 pub(crate) type Stream = Vec<(Timestamp, RunEvent)>;
 
-const MOST_EVENTS: usize = 150;
+const MOST_EVENTS: usize = 200;
 
 /// A run's stream in which every decision is taken from `choices`, in turn and around again.
 pub(crate) fn stream(choices: &[u8], records: Records) -> Stream {
@@ -31,16 +31,25 @@ pub(crate) fn retained(number: u64) -> RunEvent {
 }
 
 pub(crate) fn started(procedure: &str, records: Records) -> RunEvent {
-    let step = |id: &str, phases: &[Phase], retry| StepPlan { id: step_id(id), phases: phases.to_vec(), severity: Severity::Abort, retry };
+    let step = |id: &str, phases: &[Phase], agents| StepPlan {
+        id: step_id(id),
+        phases: phases.to_vec(),
+        agents,
+        judged: agents > 0,
+        approve: None,
+        severity: Severity::Review,
+        retry: None,
+    };
     let retry = Some(RetrySpec { max: 1, backoff: CardDuration::from_millis(10) });
+    let asks = Some("ship \"it\"?".to_owned());
     RunEvent::Started(Box::new(RunStarted {
         procedure: procedure.to_owned(),
         card: RepoPath::new(format!("proctor/procedures/{procedure}.procedure.card")),
         snapshot: "0".repeat(64),
         steps: vec![
-            step("look", &[Phase::Precheck, Phase::Run], None),
-            step("build", &[Phase::Run, Phase::Validate], retry),
-            step("check.all", &[Phase::Validate], None),
+            step("look", &[Phase::Precheck, Phase::Run], 0),
+            StepPlan { retry, ..step("build", &[Phase::Run, Phase::Validate], 1) },
+            StepPlan { approve: asks, ..step("check.all", &[Phase::Validate], 0) },
         ],
         records,
         directive: Some("carefully, with \"quotes\" and\nlines".to_owned()),
@@ -55,6 +64,8 @@ pub(crate) fn started(procedure: &str, records: Records) -> RunEvent {
         foreign_snapshot: None,
         run_expiry: Expiry::Never,
         failed_run_expiry: Expiry::After(CardDuration::days(90)),
+        isolated: Some(Isolated { origin: RepoPath::new(&b"/repository/\xff"[..]), into: Branch::Named("main".to_owned()) }),
+        engine: None,
     }))
 }
 
@@ -93,16 +104,35 @@ impl Simulator {
     /// Answers what is owed with one event; false when nobody has to do anything any more.
     fn go_on(&mut self) -> bool {
         let run = self.run.clone().unwrap();
+        if run.worktree_made && run.confined.is_none() {
+            self.push(RunEvent::Confined { kind: "bwrap".to_owned() });
+            return true;
+        }
+        if run.halt.is_some() && run.left.is_none() && self.choose(3) == 0 {
+            self.push(RunEvent::LeftInTree { paths: vec![RepoPath::new("a")], snapshot: oid(9) });
+            return true;
+        }
         let event = match run.owes() {
             Owed::Begin(index) => self.begin(run.steps[index].plan.id.clone()),
-            Owed::OpenSession(_, phase) => RunEvent::SessionOpened { session: self.session(), phase },
-            Owed::Drive(session) => self.drive(session),
+            Owed::MakeWorktree => RunEvent::WorktreeMade,
+            Owed::OpenSession(_, Task { phase, work }) => {
+                let evidence = matches!(work, Work::Judge(_)).then(|| Evidence { from: Some(oid(4)), to: oid(5) });
+                RunEvent::SessionOpened { session: self.session(), phase, work, evidence }
+            }
+            Owed::Drive(session) => self.drive(&run, session),
+            Owed::Collect(_) => self.collect(),
+            Owed::Park(reason) => RunEvent::Halted { reason },
+            Owed::Merge if self.choose(4) == 0 => {
+                let branch = Branch::Named("proctor/check".to_owned());
+                RunEvent::Halted { reason: HaltReason::NotMerged { branch, reason: "conflict in `a`".to_owned() } }
+            }
+            Owed::Merge => RunEvent::Merged { commit: oid(6) },
             Owed::Restore(_) => self.restore(),
             Owed::PlanRetry { failure, .. } => RunEvent::RetryPlanned { failure, until: Timestamp(1) },
             Owed::Wait(_) => RunEvent::RetryBegan,
             Owed::Survey(_) => self.survey(),
             Owed::Commit(purpose, _) => self.commit(&run, purpose),
-            Owed::End(outcome) => RunEvent::Ended { outcome, expires: self.expiry() },
+            Owed::End(outcome) => RunEvent::Ended { outcome, expires: self.expiry(), with_warnings: run.has_warnings() },
             Owed::Nothing => match self.after_the_end(&run) {
                 Some(event) => event,
                 None => return false,
@@ -124,17 +154,29 @@ impl Simulator {
         SessionId::from_bits(u64::try_from(self.stream.len()).unwrap())
     }
 
-    fn drive(&mut self, session: SessionId) -> RunEvent {
-        let (end, code) = match self.choose(10) {
-            0 => return RunEvent::SessionLost { session },
+    fn drive(&mut self, run: &Run, session: SessionId) -> RunEvent {
+        let work = run.current_step().and_then(|step| step.sessions.last()).map(|session| session.work).unwrap();
+        let choice = self.choose(10);
+        match choice {
+            0 => return RunEvent::SessionLost { session, ended_orphans: 0 },
             1 => return RunEvent::Halted { reason: HaltReason::Interrupted },
-            2 => (SessionEnd::Interrupted, 130),
-            3 => (SessionEnd::Timeout, 137),
-            4 => (SessionEnd::Completed, 1),
-            5 => (SessionEnd::Completed, 75),
-            _ => (SessionEnd::Completed, 0),
+            _ => {}
+        }
+        let (report, verdict) = match work {
+            Work::Shells => (of_shells(choice), None),
+            Work::Agent(_) | Work::Repair => (of_agent(choice), None),
+            Work::Judge(_) => {
+                let verdict = Verdict { passed: choice > 6, reasoning: "it \"works\"\n\u{1b}[1mé".to_owned() };
+                (of_agent(choice), (choice > 5).then_some(verdict))
+            }
         };
-        RunEvent::SessionEnded { session, report: Box::new(report(end, code)) }
+        RunEvent::SessionEnded { session, report: Box::new(report), verdict }
+    }
+
+    fn collect(&mut self) -> RunEvent {
+        let failure = (self.choose(9) == 0).then(|| Failure::ChangedGit { what: vec!["core.fsmonitor".to_owned()] });
+        let changed = if self.choose(2) == 0 { Vec::new() } else { vec![RepoPath::new(&b"\xfe"[..])] };
+        RunEvent::Collected { changed, commits: vec![oid(7)], failure }
     }
 
     fn restore(&mut self) -> RunEvent {
@@ -164,13 +206,65 @@ impl Simulator {
     }
 
     fn after_the_end(&mut self, run: &Run) -> Option<RunEvent> {
-        let resumed = RunEvent::Resumed { head: Some(oid(3)), accepted: Vec::new(), snapshot: None, directive: None };
+        let resumed = RunEvent::Resumed { head: Some(oid(3)), accepted: Vec::new(), snapshot: None, directive: None, last_sign: None };
+        if let Some(HaltReason::Approval { step, .. } | HaltReason::Question { step, .. }) = &run.halt
+            && self.choose(2) == 0
+        {
+            let answered = |answer| RunEvent::Answered { step: step.clone(), answer, message: Some("as said".to_owned()) };
+            let answer = answered(if self.choose(4) == 0 { Answer::Reject } else { Answer::Approve });
+            // Who answered already only goes on.
+            return Some(if run.clone().apply(Timestamp(0), answer.clone()).is_ok() { answer } else { resumed });
+        }
         match (run.halt.is_some(), &run.position) {
             (true, _) => Some(resumed),
+            (false, Position::Ended(Outcome::Inconclusive)) if run.awaits_merge() && self.choose(2) == 0 => {
+                Some(RunEvent::Merged { commit: oid(8) })
+            }
+            (false, Position::Ended(Outcome::Inconclusive)) => (self.choose(3) != 0).then_some(RunEvent::RejudgeAsked),
             (false, Position::Ended(Outcome::Failed)) => (self.choose(4) != 0).then_some(resumed),
             (false, _) => (self.choose(2) == 0).then_some(RunEvent::Retained { expires: None }),
         }
     }
+}
+
+fn of_shells(choice: u8) -> SessionReport {
+    match choice {
+        2 => report(SessionEnd::Interrupted, 130),
+        3 => report(SessionEnd::Timeout, 137),
+        4 => report(SessionEnd::Completed, 1),
+        5 => report(SessionEnd::Completed, 75),
+        _ => report(SessionEnd::Completed, 0),
+    }
+}
+
+fn of_agent(choice: u8) -> SessionReport {
+    let end = match choice {
+        2 => SessionEnd::Interrupted,
+        3 => SessionEnd::UsageLimit { until: Some(Timestamp(1_800_000_000_000)) },
+        4 => SessionEnd::Refused,
+        5 => SessionEnd::TurnLimit,
+        _ => SessionEnd::Completed,
+    };
+    let usage = Usage { input: 1, output: 2, cache_read: 3, cache_write: 4 };
+    let spent = |cost| Spending { model: "m-1".to_owned(), usage, cost };
+    let agent = AgentReport {
+        engine: "claude".parse().unwrap(),
+        conversation: Some("5d1e".to_owned()),
+        model: Some("m-1".to_owned()),
+        responded: choice != 4,
+        turns: 3,
+        spent: vec![spent(Cost::Known(MicroDollars(9_440))), spent(Cost::Unknown)],
+        claim: Some("done \u{0}".to_owned()),
+        result: Some("{\"passed\":true}".to_owned()),
+        error: (choice == 4).then(|| "401".to_owned()),
+        unknown_lines: 2,
+        told: Told {
+            notes: vec!["slow \u{0}".to_owned()],
+            blocked: (choice == 6).then(|| "no network".to_owned()),
+            question: (choice == 7).then(|| "which one?".to_owned()),
+        },
+    };
+    SessionReport { shells: Vec::new(), agent: Some(Box::new(agent)), ..report(end, 0) }
 }
 
 fn report(end: SessionEnd, exit_code: i32) -> SessionReport {
@@ -185,5 +279,7 @@ fn report(end: SessionEnd, exit_code: i32) -> SessionReport {
         lingering: Vec::new(),
         log_note: None,
         duration_ms: 15,
+        agent: None,
+        killed_by: None,
     }
 }
