@@ -1,25 +1,31 @@
 //! Commits of exactly the named paths.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proctor_domain::{Oid, RepoPath};
-use proctor_process::{Finished, killpoint};
+use proctor_process::{Finished, Watch, killpoint};
 
 use crate::effects::EFFECT_VARIABLE;
 use crate::error::{complaint, lacks_identity, locked_path};
 use crate::git::{Git, ending};
 use crate::history::parse_message;
-use crate::repository::file_error;
+use crate::repository::{file_error, parse_oid};
 use crate::staging::Staged;
 use crate::tree_path::{Presence, TreePaths, split_nul};
 use crate::{Head, Repository, WorkspaceError};
 
 /// How much of what git and the hooks printed is reported; the log has it all.
 const OUTPUT_BYTES: u64 = 16 * 1024;
+
+/// A message and paths up to this size are arguments. Longer ones are files, for an argument has a limit; but to make and
+/// remove two files costs a small commit more than all of git's own work on the index.
+const ARGUMENT_BYTES: usize = 32 * 1024;
 
 /// How often a commit is prepared anew because the repository changed under it.
 const ATTEMPTS: usize = 4;
@@ -46,7 +52,7 @@ pub struct CommitRequest {
     pub hooks: Hooks,
     /// The value of `PROCTOR_EFFECT` for git and its hooks, by which a resume finds them.
     pub marker: String,
-    /// Gets what git and the hooks print. A file, so that git outlives us; two more are made beside it for the time of the commit.
+    /// Gets what git and the hooks print. A file, so that git outlives us; for a long message or many paths two more are made beside it for the time of the commit.
     pub log: PathBuf,
     /// How long git and the hooks may take; `None` for as long as they want.
     pub limit: Option<Duration>,
@@ -83,6 +89,8 @@ enum Attempt {
     UnknownPath,
     /// Somebody committed while the commit was being prepared.
     HeadMoved,
+    /// Nobody waits for it any more.
+    Left,
 }
 
 impl Repository {
@@ -91,27 +99,29 @@ impl Repository {
     /// Git and its hooks run in a session of their own and outlive us. After an error (and after a kill)
     /// the commit may exist: [`Repository::commits_since`] tells.
     pub fn commit(&self, request: &CommitRequest) -> Result<CommitEnd, WorkspaceError> {
-        let message = beside(&request.log, "message");
-        let list = beside(&request.log, "paths");
-        write_new(&message, request.message.as_bytes())?;
-        let ended = self.patiently(|| self.commit_once(request, &message, &list));
-        for path in [message, list] {
-            let _ = std::fs::remove_file(path);
-        }
-        ended
+        let ended = self.commit_watched(request, None)?;
+        // Without a watch it always ends.
+        Ok(ended.unwrap_or_else(|| CommitEnd::Refused { output: "nobody waited for git".to_owned() }))
     }
 
-    fn commit_once(&self, request: &CommitRequest, message: &Path, list: &Path) -> Result<CommitEnd, WorkspaceError> {
+    /// As [`Repository::commit`]; `None` when `watch` ended the wait before git and its hooks ended. They go on, and the
+    /// index is as they leave it: what follows is as after a kill.
+    pub fn commit_watched(&self, request: &CommitRequest, mut watch: Option<&mut Watch<'_>>) -> Result<Option<CommitEnd>, WorkspaceError> {
+        self.patiently(|| self.commit_once(request, watch.as_deref_mut()))
+    }
+
+    fn commit_once(&self, request: &CommitRequest, mut watch: Option<&mut Watch<'_>>) -> Result<Option<CommitEnd>, WorkspaceError> {
         let mut sorted = (request.paths.clone(), request.untracked.clone());
         for _ in 0..ATTEMPTS {
             let before = self.head()?;
-            match self.commit_paths(request, (&sorted.0, &sorted.1), &before, message, list)? {
-                Attempt::Ended(ended) => return Ok(ended),
+            match self.commit_paths(request, (&sorted.0, &sorted.1), &before, watch.as_deref_mut())? {
+                Attempt::Ended(ended) => return Ok(Some(ended)),
+                Attempt::Left => return Ok(None),
                 Attempt::UnknownPath => sorted = self.sort_out(&request.paths, before.commit.as_ref())?,
                 Attempt::HeadMoved => {}
             }
         }
-        Ok(CommitEnd::Refused { output: "the paths or HEAD changed again and again while they were being committed".to_owned() })
+        Ok(Some(CommitEnd::Refused { output: "the paths or HEAD changed again and again while they were being committed".to_owned() }))
     }
 
     /// One call of git, with what it needs in the index, which is put back where it makes no commit.
@@ -120,15 +130,14 @@ impl Repository {
         request: &CommitRequest,
         paths: (&[RepoPath], &[RepoPath]),
         before: &Head,
-        message: &Path,
-        list: &Path,
+        watch: Option<&mut Watch<'_>>,
     ) -> Result<Attempt, WorkspaceError> {
         if paths.0.is_empty() {
             return Ok(Attempt::Ended(CommitEnd::NothingToCommit));
         }
-        let staged = self.stage(paths, before.commit.as_ref(), list, &request.marker)?;
+        let staged = self.stage(paths, before.commit.as_ref(), &request.marker)?;
         killpoint::reach("commit staged");
-        let ended = self.run_commit(request, before, message, (&staged, list));
+        let ended = self.run_commit(request, before, &staged, watch);
         killpoint::reach("commit made");
         match &ended {
             Ok(Attempt::Ended(CommitEnd::Committed(commit))) => {
@@ -136,6 +145,8 @@ impl Repository {
                     self.settle_index(commit)?;
                 }
             }
+            // Git reads the index of our own as it goes on.
+            Ok(Attempt::Left) => std::mem::forget(staged),
             // The commit may have been made by a git that was killed afterwards, and then the entries are right.
             Err(_) if self.head().is_ok_and(|head| head != *before) => {}
             Ok(_) | Err(_) => self.unstage(&staged)?,
@@ -147,22 +158,28 @@ impl Repository {
         &self,
         request: &CommitRequest,
         before: &Head,
-        message: &Path,
-        (staged, list): (&Staged, &Path),
+        staged: &Staged,
+        watch: Option<&mut Watch<'_>>,
     ) -> Result<Attempt, WorkspaceError> {
         let log = File::create(&request.log).map_err(file_error(&request.log, "write"))?;
-        let git = self.commit_command(request, message);
+        let begun = log.metadata().and_then(|metadata| metadata.modified()).map_err(file_error(&request.log, "read"))?;
+        let logged = self.logs_head();
+        let (git, beside) = self.commit_command(request, staged)?;
+        // What it prints of a commit that it made costs a tenth of its time.
+        let git = if logged { git.arg("--quiet") } else { git };
         let git = match staged {
-            // From a file and not from a pipe: git outlives us, and half a list of paths would look to it
-            // like a whole one.
-            Staged::Listed(_) => git.args(["--only", "--pathspec-file-nul", "--pathspec-from-file"]).arg(list),
+            Staged::Listed { pathspecs, .. } if pathspecs.len() <= ARGUMENT_BYTES => git.args(["--only", "--"]).args(arguments(pathspecs)),
+            Staged::Listed { .. } => git,
             Staged::OwnIndex(index) => index.of(git),
         };
         if matches!(staged, Staged::OwnIndex(_)) && self.head()? != *before {
             // Our index holds what HEAD was; as a commit on another HEAD it would undo what came between.
             return Ok(Attempt::HeadMoved);
         }
-        let finished = git.detached(log, request.limit).finish()?;
+        let Some(finished) = git.detached(log, request.limit).finish_watched(watch)? else {
+            std::mem::forget(beside);
+            return Ok(Attempt::Left);
+        };
         let printed = String::from_utf8_lossy(&finished.stdout).into_owned();
         if finished.status.is_success() {
             return self.made_commit(&printed, before, &request.message).map(|commit| Attempt::Ended(CommitEnd::Committed(commit)));
@@ -170,7 +187,6 @@ impl Repository {
         // Git reports what fails *after* the commit (writing the index on a full disk) like what fails before.
         if let Some(commit) = self.own_commit_since(before, &request.message)? {
             // Ended between the reference and the index, it left its locks and an index that is behind.
-            let begun = message.metadata().and_then(|metadata| metadata.modified()).map_err(file_error(message, "read"))?;
             self.clear_own_stale_locks(&request.marker, begun)?;
             self.settle_index(&commit)?;
             return Ok(Attempt::Ended(CommitEnd::Committed(commit)));
@@ -178,36 +194,64 @@ impl Repository {
         self.refusal(&finished, &printed, request)
     }
 
-    fn commit_command(&self, request: &CommitRequest, message: &Path) -> Git {
-        let git = self
+    /// The command with its message, and the files that it reads, which go when the second value does.
+    fn commit_command(&self, request: &CommitRequest, staged: &Staged) -> Result<(Git, Vec<Beside>), WorkspaceError> {
+        let mut beside = Vec::new();
+        let mut git = self
             .git("commit")
             // To look whether housekeeping is due costs more than a small commit: see `Repository::maintenance`.
             .set("gc.auto=0")
             .set("maintenance.auto=false")
             .env(EFFECT_VARIABLE, &request.marker)
-            .args(["--no-edit", "--no-status", "--untracked-files=no", "--cleanup=whitespace", "--file"])
-            .arg(message);
-        match request.hooks {
-            Hooks::Run => git,
-            Hooks::Skip => git.arg("--no-verify"),
+            .args(["--no-edit", "--no-status", "--untracked-files=no", "--cleanup=whitespace"]);
+        if request.hooks == Hooks::Skip {
+            git = git.arg("--no-verify");
         }
+        git = if request.message.len() <= ARGUMENT_BYTES {
+            git.arg("--message").arg(&request.message)
+        } else {
+            git.arg("--file").arg(Beside::write(&mut beside, &request.log, "message", request.message.as_bytes())?)
+        };
+        if let Staged::Listed { pathspecs, .. } = staged
+            && pathspecs.len() > ARGUMENT_BYTES
+        {
+            // From a file and not from a pipe: git outlives us, and half a list of paths would look to it like a whole one.
+            let list = Beside::write(&mut beside, &request.log, "paths", pathspecs)?;
+            git = git.args(["--only", "--pathspec-file-nul", "--pathspec-from-file"]).arg(list);
+        }
+        Ok((git, beside))
     }
 
-    /// The commit that git says it made.
+    /// Whether git notes in a file what becomes of HEAD.
+    fn logs_head(&self) -> bool {
+        self.git_dir.join("logs/HEAD").is_file()
+    }
+
+    /// The commit that git made.
     ///
-    /// Git prints the beginning of its name. Where HEAD is that commit, HEAD has the whole of it and no
-    /// further process is needed; else a hook amended it, or somebody committed on top at once.
+    /// The log of HEAD says which one followed `before`; where there is no such log, git prints the beginning of its name.
+    /// Where HEAD is that commit, HEAD has the whole of it and no further process is needed; else a hook amended it, or
+    /// somebody committed on top at once.
     fn made_commit(&self, printed: &str, before: &Head, message: &str) -> Result<Oid, WorkspaceError> {
         let head = self.head()?.commit;
-        match (head, printed_name(printed)) {
-            (Some(head), Some(name)) if head.0.starts_with(name) => Ok(head),
-            (head, _) => match (self.own_commit_since(before, message)?, head) {
+        let named = |head: &Oid| printed_name(printed).is_some_and(|name| head.0.starts_with(name));
+        match head {
+            Some(head) if named(&head) || self.last_move_of_head() == Some((before.commit.clone(), head.clone())) => Ok(head),
+            head => match (self.own_commit_since(before, message)?, head) {
                 (Some(commit), _) => Ok(commit),
                 // A hook rewrote the message as well. What HEAD is now is what became of our commit.
                 (None, Some(head)) => Ok(head),
                 (None, None) => Err(crate::git::unreadable("commit", printed.as_bytes())),
             },
         }
+    }
+
+    /// What HEAD was before its last change and what it became, by its log.
+    fn last_move_of_head(&self) -> Option<(Option<Oid>, Oid)> {
+        let end = read_end(&self.git_dir.join("logs/HEAD")).ok()?;
+        let mut words = end.lines().last()?.split(' ');
+        let (before, after) = (parse_oid(words.next()?.as_bytes())?, parse_oid(words.next()?.as_bytes())?);
+        Some((Some(before).filter(|before| *before != self.object_format.null()), after))
     }
 
     /// The newest commit since `before` that has this message's subject and trailers.
@@ -301,15 +345,33 @@ fn is_about_signing(output: &str) -> bool {
     signing.iter().any(|words| output.contains(words)) || (unwritten && !STORE.iter().any(|words| output.contains(words)))
 }
 
-fn beside(log: &Path, what: &str) -> PathBuf {
-    let mut name = log.as_os_str().to_owned();
-    name.push(".");
-    name.push(what);
-    PathBuf::from(name)
+/// A file beside a commit's log, for the time of the commit.
+struct Beside(PathBuf);
+
+impl Beside {
+    fn write<'a>(files: &'a mut Vec<Self>, log: &Path, what: &str, bytes: &[u8]) -> Result<&'a Path, WorkspaceError> {
+        let mut name = log.as_os_str().to_owned();
+        name.push(".");
+        name.push(what);
+        let file = files.push_mut(Self(PathBuf::from(name)));
+        write_new(&file.0, bytes)?;
+        Ok(&file.0)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), WorkspaceError> {
     File::create(path).and_then(|mut file| file.write_all(bytes)).map_err(file_error(path, "write"))
+}
+
+/// A list that ends each entry with a NUL, as arguments.
+fn arguments(list: &[u8]) -> impl Iterator<Item = &OsStr> {
+    split_nul(list).map(OsStr::from_bytes)
 }
 
 /// The end of a log.

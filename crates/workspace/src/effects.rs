@@ -140,7 +140,7 @@ impl Repository {
         Ok(removed)
     }
 
-    /// The locks that a commit takes: the index and the one it prepares, HEAD, the branch.
+    /// The locks that our git takes: the index and the one it prepares, HEAD, the branch, and references of our own.
     fn lock_files(&self) -> Vec<PathBuf> {
         let mut locks = vec![self.git_dir.join("index.lock"), self.git_dir.join("HEAD.lock")];
         if let Ok(head) = std::fs::read_to_string(self.git_dir.join("HEAD"))
@@ -148,6 +148,7 @@ impl Repository {
         {
             locks.push(self.common_dir.join(format!("{}.lock", name.trim_end())));
         }
+        locks.extend(locks_below(&self.common_dir.join("refs/proctor")));
         let entries = std::fs::read_dir(&self.git_dir).into_iter().flatten().flatten();
         locks.extend(entries.map(|entry| entry.path()).filter(|path| {
             let name = path.file_name().unwrap_or_default().as_encoded_bytes();
@@ -155,6 +156,18 @@ impl Repository {
         }));
         locks
     }
+}
+
+/// Every lock of a reference below this folder.
+fn locks_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.filter_map(|entry| Some((entry.path(), entry.file_type().ok()?)));
+    paths
+        .flat_map(|(path, kind)| match kind.is_dir() {
+            true => locks_below(&path),
+            false => Some(path).filter(|path| path.extension().is_some_and(|ending| ending == "lock")).into_iter().collect(),
+        })
+        .collect()
 }
 
 /// Whether all effects ended within the limit.

@@ -7,6 +7,8 @@ use proctor_domain::RepoPath;
 use proctor_process::ProgramError;
 use proctor_process::durable::DurableError;
 
+use crate::refusal::Refusal;
+
 /// Why a repository can't be used or git could not do what it was asked. Reads after "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
@@ -74,6 +76,9 @@ pub enum WorkspaceError {
         /// Which.
         reference: String,
     },
+    /// It would cost somebody's work, or can't be done in such a repository.
+    #[error(transparent)]
+    Refused(Refusal),
     /// Git did not end within its limit and was ended.
     #[error("run git {command}: it did not end within {seconds} s")]
     TimedOut {
@@ -152,6 +157,7 @@ impl WorkspaceError {
             Self::Unkeepable { path } => Some(format!("move {path} out of the working tree")),
             Self::RestoreBlocked { by, .. } => Some(format!("move {by} out of the work tree, then resume")),
             Self::Signing { .. } => Some("unlock the signing key, or git config commit.gpgsign false".to_owned()),
+            Self::Refused(refusal) => refusal.hint(),
             Self::ForeignReference { .. }
             | Self::TimedOut { .. }
             | Self::Git { .. }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use proctor_process::{Finished, Program, Sink, Stdin};
+use proctor_process::{Finished, Program, Sink, Stdin, Watch};
 
 use crate::error::complaint;
 use crate::guard::{Defence, Fetch};
@@ -115,12 +115,18 @@ impl Git {
 
     /// Runs it, whatever its exit code.
     pub(crate) fn finish(self) -> Result<Finished, WorkspaceError> {
+        let command = self.command;
+        self.finish_watched(None)?.ok_or_else(|| complaint(command, "nobody waited for it".to_owned(), ""))
+    }
+
+    /// As [`Self::finish`]; `None` when `watch` ended the wait and it goes on by itself.
+    pub(crate) fn finish_watched(self, watch: Option<&mut Watch<'_>>) -> Result<Option<Finished>, WorkspaceError> {
         let (command, limit) = (self.command, self.limit);
         let limit = (limit != Duration::MAX).then_some(limit);
-        let finished = self.program().run(limit).map_err(|source| WorkspaceError::Start { command, source })?;
-        match limit {
-            Some(limit) if finished.timed_out => Err(WorkspaceError::TimedOut { command, seconds: limit.as_secs() }),
-            Some(_) | None => Ok(finished),
+        let finished = self.program().run_watched(limit, watch).map_err(|source| WorkspaceError::Start { command, source })?;
+        match (limit, &finished) {
+            (Some(limit), Some(ended)) if ended.timed_out => Err(WorkspaceError::TimedOut { command, seconds: limit.as_secs() }),
+            (_, _) => Ok(finished),
         }
     }
 

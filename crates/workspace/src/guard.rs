@@ -75,16 +75,17 @@ enum Contents {
 impl Contents {
     fn of(path: &Path) -> Self {
         // The kind is asked first, because opening a FIFO would wait for a writer.
-        match std::fs::metadata(path) {
+        let length = match std::fs::metadata(path) {
             Ok(metadata) if !metadata.is_file() => return Self::Other,
             Ok(metadata) if metadata.len() > LARGEST_FILE => return Self::TooLarge(metadata.len()),
-            Ok(_) => {}
+            Ok(metadata) => usize::try_from(metadata.len()).unwrap_or_default(),
             Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
                 return Self::Absent;
             }
             Err(_) => return Self::Other,
-        }
-        let mut bytes = Vec::new();
+        };
+        // With room for all of it, one call reads a file and one more finds its end, as often as a run has steps.
+        let mut bytes = Vec::with_capacity(length + 64);
         match std::fs::File::open(path).and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes)) {
             Ok(_) => Self::Bytes(bytes),
             Err(_) => Self::Other,
@@ -236,7 +237,7 @@ fn remembered(settings: &Settings) -> Settings {
 }
 
 /// Section, whether there is a subsection, and key. A subsection may have dots in it.
-fn parts(name: &[u8]) -> Option<(&[u8], bool, &[u8])> {
+pub(crate) fn parts(name: &[u8]) -> Option<(&[u8], bool, &[u8])> {
     let first = name.iter().position(|&byte| byte == b'.')?;
     let last = name.iter().rposition(|&byte| byte == b'.')?;
     Some((&name[..first], first != last, &name[last + 1..]))
@@ -256,7 +257,7 @@ fn decides_about_fetching(name: &[u8]) -> bool {
 ///
 /// Wider than what git's reading commands use today: a setting that is overridden for nothing costs
 /// nothing. Aliases and pagers are left out, since we use neither; hooks are switched off altogether.
-fn names_a_program(name: &[u8]) -> bool {
+pub(crate) fn names_a_program(name: &[u8]) -> bool {
     let Some((section, has_subsection, key)) = parts(name) else {
         return false;
     };

@@ -7,18 +7,25 @@
 //! exactly the paths that the caller names.
 //!
 //! What this crate must never do: stage, reset or delete a path that the caller did not name; decide
-//! whether a change is foreign; change a reference outside `refs/proctor/` other than by a commit;
-//! remove a lock that may be somebody else's.
+//! whether a change is foreign; change a reference outside `refs/proctor/` other than by a commit, a merge
+//! or with a worktree of a run's; remove a lock that may be somebody else's.
 
 mod commit;
+mod diff;
 mod effects;
 mod environment;
 mod error;
+mod evidence;
 mod git;
 mod guard;
+mod hidden;
 mod history;
 mod identity;
+mod keepsake;
+mod merge;
 mod processes;
+mod programs;
+mod refusal;
 mod repository;
 mod restore;
 mod salvage;
@@ -26,6 +33,8 @@ mod staging;
 mod status;
 mod submodule;
 mod tree_path;
+mod ways;
+mod worktrees;
 
 pub use commit::{CommitEnd, CommitRequest, Hooks};
 pub use effects::{EFFECT_VARIABLE, EffectsEnd};
@@ -33,5 +42,8 @@ pub use environment::GitEnvironment;
 pub use error::WorkspaceError;
 pub use history::CommitFacts;
 pub use identity::worktree_key;
+pub use merge::{MergeEnd, MergeRequest};
+pub use programs::Programs;
+pub use refusal::Refusal;
 pub use repository::{Head, ObjectFormat, Repository};
 pub use status::{Change, ChangeKind, NEW_BYTES_LIMIT, NEW_FILES_LIMIT, Status, TooMuch, too_much};

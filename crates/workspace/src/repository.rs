@@ -118,6 +118,12 @@ impl Repository {
         }
     }
 
+    /// Another work tree, with the same git and environment.
+    pub fn elsewhere(&self, directory: &Path) -> Result<Self, WorkspaceError> {
+        let repository = Self::discover(directory, &self.environment)?;
+        Ok(Self { lock_patience: self.lock_patience, ..repository })
+    }
+
     /// Where HEAD is. Needs no process where references are plain files and the branch is not packed.
     pub fn head(&self) -> Result<Head, WorkspaceError> {
         if let Some(head) = self.head_from_files() {
@@ -199,7 +205,7 @@ impl Repository {
         Ok(names.iter().any(|hook| is_runnable(&folder.join(hook))))
     }
 
-    fn hooks_folder(&self) -> Result<PathBuf, WorkspaceError> {
+    pub(crate) fn hooks_folder(&self) -> Result<PathBuf, WorkspaceError> {
         Ok(match self.setting("core.hookspath")? {
             // Relative to where hooks run, which is the top of the work tree.
             Some(path) => self.work_tree.join(expand_home(path.as_bytes(), self.environment.home())),
@@ -227,7 +233,7 @@ pub(crate) fn is_false(value: &str) -> bool {
     value.is_empty() || ["false", "no", "off", "0"].iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
-fn is_runnable(path: &Path) -> bool {
+pub(crate) fn is_runnable(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 

@@ -6,7 +6,6 @@
 //! minutes. Those are made from an index of our own, and the user's index follows afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use proctor_domain::{Oid, RepoPath};
 use proctor_process::Program;
@@ -27,8 +26,13 @@ const MANY_OBJECTS: usize = 100;
 /// How a commit's paths are handed to git.
 #[derive(Debug)]
 pub(crate) enum Staged {
-    /// By a list of paths; what had to be added to the user's index for it.
-    Listed(IndexBefore),
+    /// By a list of paths.
+    Listed {
+        /// The paths as patterns, each ended by a NUL.
+        pathspecs: Vec<u8>,
+        /// What had to be added to the user's index.
+        before: IndexBefore,
+    },
     /// By an index that holds HEAD and the paths.
     OwnIndex(TemporaryIndex),
 }
@@ -51,7 +55,6 @@ impl Repository {
         &self,
         (paths, untracked): (&[RepoPath], &[RepoPath]),
         head: Option<&Oid>,
-        list: &Path,
         marker: &str,
     ) -> Result<Staged, WorkspaceError> {
         let mut tree = TreePaths::new(&self.work_tree);
@@ -63,8 +66,8 @@ impl Repository {
             return self.stage_in_own_index(paths, head, marker).map(Staged::OwnIndex);
         }
         let is_folder = |path: &RepoPath| std::fs::symlink_metadata(on_disk(&self.work_tree, path)).is_ok_and(|metadata| metadata.is_dir());
-        crate::commit::write_new(list, &pathspecs(paths, is_folder))?;
-        self.add_new_files(paths, untracked, marker).map(Staged::Listed)
+        let before = self.add_new_files(paths, untracked, marker)?;
+        Ok(Staged::Listed { pathspecs: pathspecs(paths, is_folder), before })
     }
 
     fn is_beyond_a_link(&self, tree: &mut TreePaths<'_>, path: &RepoPath) -> Result<bool, WorkspaceError> {
@@ -144,8 +147,8 @@ impl Repository {
     /// Puts the index entries back that [`Self::stage`] changed, where no commit came of it.
     pub(crate) fn unstage(&self, staged: &Staged) -> Result<(), WorkspaceError> {
         let before = match staged {
-            Staged::Listed(before) if !before.added.is_empty() => before,
-            Staged::Listed(_) | Staged::OwnIndex(_) => return Ok(()),
+            Staged::Listed { before, .. } if !before.added.is_empty() => before,
+            Staged::Listed { .. } | Staged::OwnIndex(_) => return Ok(()),
         };
         let null = self.object_format.null();
         let mut input = index_entries(before.added.iter().map(|path| ("0", &null, path)));

@@ -12,9 +12,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-use proctor_domain::RepoPath;
+use proctor_domain::{Oid, RepoPath};
 
 use crate::git::unreadable;
+use crate::tree_path::on_disk;
 use crate::{Change, ChangeKind, Repository, WorkspaceError};
 
 /// The submodules that are known, each as the repository it was when it was first seen.
@@ -88,7 +89,7 @@ impl Repository {
         if known.is_some() {
             return Ok(known);
         }
-        let work_tree = self.work_tree.join(OsStr::from_bytes(path.as_bytes()));
+        let work_tree = on_disk(&self.work_tree, path);
         let Some(git_dir) = pointed_git_dir(&work_tree) else {
             return Ok(None);
         };
@@ -103,8 +104,27 @@ impl Repository {
         Ok(Some(submodule))
     }
 
+    /// The paths that are pointers to commits of other repositories in `to`, and were none in `from`.
+    pub fn new_pointers(&self, from: Option<&Oid>, to: &Oid) -> Result<Vec<RepoPath>, WorkspaceError> {
+        if from == Some(to) {
+            return Ok(Vec::new());
+        }
+        let empty = self.empty_tree()?;
+        let git = self.quiet("diff-tree")?.args(["-r", "--raw", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=none"]);
+        let output = git.args([&from.unwrap_or(&empty).0, &to.0]).run()?.stdout;
+        let mut parts = output.split(|&byte| byte == 0);
+        let mut pointers = Vec::new();
+        while let (Some(facts), Some(path)) = (parts.next(), parts.next()) {
+            let modes = facts.strip_prefix(b":").and_then(|facts| facts.get(..13)).ok_or_else(|| unreadable("diff-tree", facts))?;
+            if modes.ends_with(b" 160000") && !modes.starts_with(b"160000 ") {
+                pointers.push(RepoPath::new(path));
+            }
+        }
+        Ok(pointers)
+    }
+
     /// The paths in the index that are pointers to commits of other repositories.
-    fn pointers(&self) -> Result<Vec<RepoPath>, WorkspaceError> {
+    pub(crate) fn pointers(&self) -> Result<Vec<RepoPath>, WorkspaceError> {
         let index = IndexIdentity::of(&self.git_dir.join("index"));
         let mut submodules = self.submodules.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(listed), Some(index)) = (&submodules.listed, index)

@@ -1,7 +1,7 @@
 //! Commits outlive the driver, and are found again.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use proctor_process::{ProcessIdentity, Program, Signal, Sink};
 use proctor_workspace::{CommitEnd, EffectsEnd};
@@ -166,6 +166,20 @@ fn an_index_that_a_death_left_behind_follows_its_commit_and_later_staging_stays(
     repository.settle_index(&repository.head().unwrap().commit.unwrap()).unwrap();
 
     assert_eq!(world.short_status(), "M  dir/a\n");
+}
+
+#[test]
+fn a_lock_of_a_reference_of_ours_that_nobody_holds_is_removed() {
+    let world = World::new();
+    let repository = world.repository();
+    let lock = world.top.join(".git/refs/proctor/salvage/run_a/judged-one.lock");
+    std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    write(&lock, "");
+
+    let cleared = repository.clear_own_stale_locks("run_a/", SystemTime::UNIX_EPOCH).unwrap();
+
+    assert_eq!(cleared, std::slice::from_ref(&lock));
+    assert!(!lock.exists());
 }
 
 #[test]

@@ -5,12 +5,16 @@
 mod commits;
 mod discovery;
 mod effects;
+mod evidence;
 mod history;
 mod identity;
 mod locks;
+mod merges;
 mod planted;
+mod programs;
 mod restoring;
 mod salvage;
 mod shapes;
 mod statuses;
+mod worktrees;
 mod world;
