@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use proctor_domain::SessionId;
-use proctor_engine::{Attached, SessionSpec, Waited, start};
+use proctor_engine::agent::{EngineKind, Input, Opening};
+use proctor_engine::{AgentRun, Attached, SessionSpec, SessionWork, Waited, start};
 use proctor_process::Program;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -62,13 +63,18 @@ impl Bench<'_> {
     }
 
     fn start(&self, number: u64, shells: &[&str]) -> Outcome<Attached> {
+        self.start_work(number, SessionWork::Shells(shells.iter().map(|shell| (*shell).to_owned()).collect()))
+    }
+
+    fn start_work(&self, number: u64, work: SessionWork) -> Outcome<Attached> {
         let session = SessionId::from_bits(number);
         let spec = SessionSpec {
             folder: self.folder.join(session.as_str()),
             lock: self.folder.join(format!("{session}.lock")),
-            shells: shells.iter().map(|shell| (*shell).to_owned()).collect(),
+            work,
             directory: self.folder.to_owned(),
             environment: Self::environment(),
+            secrets: Vec::new(),
             wall_limit: std::time::Duration::from_secs(60),
             linger: Vec::new(),
             session,
@@ -77,18 +83,42 @@ impl Bench<'_> {
     }
 
     fn memory(&self) -> Outcome<()> {
-        let mut attached = self.start(u64::MAX, &["touch begun; sleep 1000"])?;
-        while !self.folder.join("begun").exists() {
+        self.memory_of(u64::MAX, "shells-began", SessionWork::Shells(vec![waiting("shells-began")]))?;
+        let lines = r#"for _ in $(seq 1000); do echo '{"type":"text","text":"It goes on."}'; done; "#;
+        let agent = AgentRun {
+            name: EngineKind::Scripted.engine_name(),
+            engine: EngineKind::Scripted,
+            argv: ["bash".to_owned(), "-c".to_owned(), format!("{lines}{}", waiting("agent-began"))].map(OsString::from).into(),
+            again: Vec::new(),
+            environment: Vec::new(),
+            opening: Opening::default(),
+            input: Input::Prompt,
+            files: Vec::new(),
+            silence_limit: std::time::Duration::from_secs(60),
+            max_turns: None,
+            max_cost: None,
+        };
+        self.memory_of(u64::MAX - 1, "agent-began", SessionWork::Agent(Box::new(agent)))
+    }
+
+    /// Of the host of this work, which makes the file `began` and waits.
+    fn memory_of(&self, number: u64, began: &str, work: SessionWork) -> Outcome<()> {
+        let mut attached = self.start_work(number, work)?;
+        while !self.folder.join(began).exists() {
             std::thread::yield_now();
         }
         let pid = attached.host().map_or(0, |host| host.pid);
         let maps = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
         for line in maps.lines().filter(|line| ["Rss:", "Pss:", "Private_Dirty:"].iter().any(|name| line.starts_with(name))) {
-            println!("host {line}");
+            println!("{began}, host: {line}");
         }
         attached.interrupt();
         wait(&mut attached)
     }
+}
+
+fn waiting(file: &str) -> String {
+    format!("touch {file}; sleep 1000")
 }
 
 fn wait(attached: &mut Attached) -> Outcome<()> {

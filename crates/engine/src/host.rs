@@ -10,14 +10,19 @@
 //!
 //! A session runs at most once: a host that finds the lock held, a fence, or the traces of an earlier host, exits.
 //!
-//! Agents come as another kind of child; what they share with shells is everything but the module `supervise`.
+//! An agent is another kind of child. What it shares with shells is everything but how it is started (`work`), what its
+//! output means (`transcript`), and when it has been silent for too long (`watch`).
 
+mod activity;
 mod assignment;
 mod attached;
+mod calls;
 mod control;
+mod door;
 mod driver;
 mod excerpt;
 mod files;
+mod input;
 mod kennel;
 mod line;
 mod orphans;
@@ -25,21 +30,32 @@ mod outputs;
 mod serve;
 mod streams;
 mod supervise;
+mod transcript;
+mod watch;
+mod work;
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use proctor_domain::SessionId;
+use proctor_domain::session::{EngineName, Usage};
+use proctor_domain::{MicroDollars, SessionId};
 use proctor_process::durable::DurableError;
 use proctor_process::lock::LockError;
 
 pub use attached::{Attached, Progress, Stream, Waited};
-pub use driver::{Found, fence, find, start};
+pub use driver::{Found, ended_orphans, fence, find, start};
 pub use kennel::dismiss_hosts;
 use proctor_process::ProgramError;
 pub use serve::run_host;
+pub use transcript::replay_transcript;
+
+use crate::agent::{AgentFiles, AgentTask, CONVERSATION, EngineKind, EngineSetup, Input, Opening, Variable, demand, engine};
+use files::SessionFolder;
+
+/// The file of a session's folder that holds what its agent printed, line by line.
+pub const TRANSCRIPT: &str = "transcript.jsonl";
 
 /// What a session is to do, and within what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,18 +64,127 @@ pub struct SessionSpec {
     pub session: SessionId,
     /// Its folder, `sessions/<id>`; made by [`start`], and its parent must exist.
     pub folder: PathBuf,
-    /// The bash texts, run in order until one fails.
-    pub shells: Vec<String>,
+    /// What it does.
+    pub work: SessionWork,
     /// Where they run.
     pub directory: PathBuf,
     /// Their whole environment but for `PROCTOR_OUTPUT`. Never written to disk.
     pub environment: Vec<(OsString, OsString)>,
+    /// Values that are taken out of everything that is written. They reach the host by its leash alone.
+    pub secrets: Vec<Vec<u8>>,
     /// How long all of them together may take.
     pub wall_limit: Duration,
     /// Names of programs that may outlive the session.
     pub linger: Vec<String>,
     /// The lock that its host holds while it lives, `sessions/<id>.lock`.
     pub lock: PathBuf,
+}
+
+/// What a session does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionWork {
+    /// Runs these bash texts in order until one fails.
+    Shells(Vec<String>),
+    /// Runs one agent.
+    Agent(Box<AgentRun>),
+}
+
+/// One agent to be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentRun {
+    /// What its engine is called.
+    pub name: EngineName,
+    /// The engine whose lines it prints.
+    pub engine: EngineKind,
+    /// Program and arguments, complete, in their box where there is one.
+    pub argv: Vec<OsString>,
+    /// The same to go on with the conversation [`CONVERSATION`], should the answer not be the result that is owed.
+    pub again: Vec<OsString>,
+    /// Variables that its engine sets, beside those of the session.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What it begins with; [`start`] writes the texts to [`AgentFiles::system`] and [`AgentFiles::prompt`].
+    pub opening: Opening,
+    /// Whether its standard input is the prompt, or what is said to it.
+    pub input: Input,
+    /// Files of the engine's own; [`start`] writes them into [`AgentFiles::own`].
+    pub files: Vec<(String, String)>,
+    /// How long it may give no sign of life: nothing printed that counts, and no processor time used.
+    pub silence_limit: Duration,
+    /// Cap on its turns, which the host holds where the engine can't.
+    pub max_turns: Option<u32>,
+    /// Cap on what it may cost, which the host holds where the engine can't.
+    pub max_cost: Option<MicroDollars>,
+}
+
+/// Where an agent works, and how long it may be silent there.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentPlace<'a> {
+    /// Its directory.
+    pub directory: &'a Path,
+    /// [`AgentRun::silence_limit`].
+    pub silence_limit: Duration,
+}
+
+impl AgentRun {
+    /// The agent that an engine starts for this task, in this directory and in no box. What the engine can't do by itself
+    /// goes into the words: a system prompt, the schema of a result.
+    pub fn new(setup: &EngineSetup, task: &AgentTask, files: &AgentFiles, variable: &Variable<'_>, place: AgentPlace<'_>) -> Self {
+        let driver = engine(setup.kind);
+        let able = driver.capabilities();
+        let command = driver.command(setup, task, files, variable);
+        let again = AgentTask { resume: Some(CONVERSATION.to_owned()), ..task.clone() };
+        let mut opening = Opening {
+            system: task.system.clone(),
+            prompt: task.prompt.clone(),
+            resume: task.resume.clone(),
+            model: task.model.clone(),
+            schema: task.schema.clone(),
+            access: task.access,
+            permission: setup.permission,
+            directory: place.directory.to_owned(),
+            begun: None,
+            used_before: Usage::default(),
+            tools: files.tools.clone(),
+        };
+        if let Some(schema) = task.schema.as_deref().filter(|_| !able.structured_result) {
+            opening.prompt = format!("{}\n\n{}", opening.prompt, demand(schema));
+        }
+        if !able.system_prompt {
+            opening.prompt = format!("{}\n\n{}", std::mem::take(&mut opening.system), opening.prompt);
+        }
+        Self {
+            name: setup.name.clone(),
+            engine: setup.kind,
+            argv: command.argv,
+            again: driver.command(setup, &again, files, variable).argv,
+            environment: command.environment,
+            input: command.input,
+            files: command.files,
+            opening,
+            silence_limit: place.silence_limit,
+            max_turns: task.max_turns,
+            max_cost: task.max_cost,
+        }
+    }
+
+    /// The same in a box that `wrap` puts a command into.
+    #[must_use]
+    pub fn within(self, wrap: impl Fn(Vec<OsString>) -> Vec<OsString>) -> Self {
+        Self { argv: wrap(self.argv), again: wrap(self.again), ..self }
+    }
+}
+
+/// The files of an agent's session that its command line may name; [`start`] writes them. It has no tools of the session
+/// until [`AgentFiles::tools`] names their server.
+pub fn agent_files(folder: &Path, conversations: &Path) -> AgentFiles {
+    let folder = SessionFolder::new(folder);
+    let (system, prompt, own) = (folder.system(), folder.prompt(), folder.own());
+    AgentFiles { system, prompt, conversations: conversations.to_owned(), own, tools: None }
+}
+
+/// The socket by which the tools of the session with this folder are called.
+pub(crate) fn tool_socket(folder: &Path) -> PathBuf {
+    SessionFolder::new(folder).tools()
 }
 
 /// Why a session could not be started, found or watched.

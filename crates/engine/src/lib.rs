@@ -1,11 +1,23 @@
-//! Drives sessions. A session is what one phase of a step (or, with the next issue, one agent) runs as:
+//! Drives sessions. A session is what the shells of one phase of a step, or one agent, run as:
 //! children under a small host process that outlives whoever asked for it.
 //!
 //! The *driver* calls [`start`] or [`find`], then [`Attached::wait`]. The *host* is the same binary in
 //! another role, [`run_host`]. They share nothing but the session's folder, its lock and a socket.
 
+mod acp;
+pub mod agent;
+mod claude;
+mod codex;
+mod command;
 pub mod host;
+mod opencode;
+pub mod redact;
+mod scripted;
+pub mod tools;
 
 pub use host::{
-    Attached, Found, HostError, Progress, SessionSpec, Stream, Waited, dismiss_hosts, fence, find, last_sign_of_life, run_host, start,
+    AgentPlace, AgentRun, Attached, Found, HostError, Progress, SessionSpec, SessionWork, Stream, TRANSCRIPT, Waited, agent_files,
+    dismiss_hosts, ended_orphans, fence, find, last_sign_of_life, replay_transcript, run_host, start,
 };
+pub use scripted::{ScriptError, check_script, run_scripted_agent};
+pub use tools::run_session_tools;

@@ -31,7 +31,7 @@ pub enum Waited {
 /// One of a session's output streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output.
+    /// Standard output; of an agent its transcript.
     Out,
     /// Standard error.
     Err,
@@ -149,8 +149,9 @@ impl Attached {
     /// Nobody looks at the files until the host says that they have grown: a driver that waits costs nothing.
     pub fn follow(&mut self) {
         if self.followed.is_none() {
-            let follow = |path, stream| Followed { path, file: None, stream };
-            self.followed = Some([follow(self.folder.stdout(), Stream::Out), follow(self.folder.stderr(), Stream::Err)]);
+            let follow = |paths, stream| Followed { paths, file: None, stream };
+            let out = vec![self.folder.stdout(), self.folder.transcript()];
+            self.followed = Some([follow(out, Stream::Out), follow(vec![self.folder.stderr()], Stream::Err)]);
             if let Some(line) = self.host.line() {
                 line.ask(Request::Follow);
             }
@@ -280,7 +281,8 @@ fn said(trouble: &str) -> &str {
 /// A log that is read as it grows.
 #[derive(Debug)]
 struct Followed {
-    path: PathBuf,
+    /// Where it may be: shells have one name for it and agents another.
+    paths: Vec<PathBuf>,
     file: Option<File>,
     stream: Stream,
 }
@@ -288,7 +290,7 @@ struct Followed {
 impl Followed {
     fn read(&mut self, on_output: &mut dyn FnMut(Progress<'_>)) {
         if self.file.is_none() {
-            self.file = File::open(&self.path).ok();
+            self.file = self.paths.iter().find_map(|path| File::open(path).ok());
         }
         let Some(file) = &mut self.file else { return };
         let mut buffer = vec![0; 64 * 1024];

@@ -166,9 +166,9 @@ mod tests {
 
     use proctor_domain::SessionId;
 
-    use super::super::SessionSpec;
     use super::super::assignment::{Assignment, StoredSpec};
     use super::super::line::{Next, Request};
+    use super::super::{SessionSpec, SessionWork};
     use super::*;
 
     #[test]
@@ -176,22 +176,20 @@ mod tests {
         let (host, driver) = UnixStream::pair().unwrap();
         let mut host = Line::new(host).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let spec = StoredSpec::of(
-            &SessionSpec {
-                session: SessionId::from_bits(1),
-                folder: folder.path().to_owned(),
-                shells: Vec::new(),
-                directory: "/".into(),
-                environment: Vec::new(),
-                wall_limit: Duration::ZERO,
-                linger: Vec::new(),
-                lock: "/".into(),
-            },
-            None,
-        );
+        let spec = SessionSpec {
+            session: SessionId::from_bits(1),
+            folder: folder.path().to_owned(),
+            work: SessionWork::Shells(Vec::new()),
+            directory: "/".into(),
+            environment: Vec::new(),
+            secrets: Vec::new(),
+            wall_limit: Duration::ZERO,
+            linger: Vec::new(),
+            lock: "/".into(),
+        };
         let driver = Line::new(driver).unwrap();
         driver.ask(Request::Interrupt);
-        driver.assign(Assignment::new(folder.path(), spec, &[], None)).unwrap();
+        driver.assign(Assignment::new(&spec, StoredSpec::of(&spec, None), &[], None)).unwrap();
         driver.ask(Request::Follow);
 
         let next = host.take_assignment();

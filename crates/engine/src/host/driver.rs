@@ -18,7 +18,8 @@ use super::files::{SessionFolder, StoredHost, read_json, read_report, write_json
 use super::kennel::{self, LeashedHost};
 use super::line::Line;
 use super::orphans::{HOST_MARKER, MARKER, Remains, adopt_orphans, is_host_of};
-use super::{HostError, SessionSpec};
+use super::{HostError, SessionSpec, SessionWork};
+use crate::redact::{Secrets, redact_text};
 
 /// How long a host may take to come to its lock or to its end, on a machine that is very busy.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -53,14 +54,7 @@ pub fn start(spec: &SessionSpec, program: &Path) -> Result<Attached, HostError> 
     if folder.was_started() {
         return Err(HostError::AlreadyStarted { session: folder.session() });
     }
-    for (text, number) in spec.shells.iter().zip(1..) {
-        write_plainly(&folder.shell(number), text.as_bytes())?;
-    }
-    // Making a file is the dearest thing that a short session does. A text that names this one finds it there; whatever
-    // else may append to it.
-    if spec.shells.iter().any(|text| text.contains("PROCTOR_OUTPUT")) {
-        write_plainly(&folder.output(), b"")?;
-    }
+    write_work(spec, &folder)?;
     let since = ticks_now();
     match hand_over(spec, program, &folder) {
         Ok(host) => Ok(Attached::to_leashed(folder, &spec.lock, host, since)),
@@ -73,10 +67,38 @@ pub fn start(spec: &SessionSpec, program: &Path) -> Result<Attached, HostError> 
     }
 }
 
+/// Writes what the child is to read.
+fn write_work(spec: &SessionSpec, folder: &SessionFolder) -> Result<(), HostError> {
+    let names_outputs = match &spec.work {
+        SessionWork::Shells(texts) => {
+            for (text, number) in texts.iter().zip(1..) {
+                write_plainly(&folder.shell(number), text.as_bytes())?;
+            }
+            // Making a file is the dearest thing that a short session does. A text that names this one finds it there;
+            // whatever else may append to it.
+            texts.iter().any(|text| text.contains("PROCTOR_OUTPUT"))
+        }
+        SessionWork::Agent(run) => {
+            let secrets = Secrets::new(&spec.secrets);
+            write_plainly(&folder.system(), redact_text(&secrets, &run.opening.system).as_bytes())?;
+            write_plainly(&folder.prompt(), redact_text(&secrets, &run.opening.prompt).as_bytes())?;
+            for (name, text) in &run.files {
+                write_plainly(&folder.make_room(name)?, redact_text(&secrets, text).as_bytes())?;
+            }
+            // A box can let a file be written that is there, and not one that will be.
+            true
+        }
+    };
+    if names_outputs { write_plainly(&folder.output(), b"") } else { Ok(()) }
+}
+
 /// Hands the session to a host: a waiting one where there is one.
 fn hand_over(spec: &SessionSpec, program: &Path, folder: &SessionFolder) -> Result<LeashedHost, HostError> {
     let (own, around) = markers(spec);
     let mut environment = spec.environment.clone();
+    if let SessionWork::Agent(run) = &spec.work {
+        environment.extend(run.environment.iter().cloned());
+    }
     environment.retain(|(name, _)| name != MARKER);
     environment.push((MARKER.into(), own));
     let killpoint = killpoint::for_next_session();
@@ -84,7 +106,7 @@ fn hand_over(spec: &SessionSpec, program: &Path, folder: &SessionFolder) -> Resu
         let stored = StoredSpec::of(spec, host.and_then(LeashedHost::identity).map(ToString::to_string));
         // The last file, because its presence says that a host may be under way.
         write_json(&folder.spec(), &stored)?;
-        Ok(Assignment::new(&spec.folder, stored, &environment, killpoint.clone()))
+        Ok(Assignment::new(spec, stored, &environment, killpoint.clone()))
     };
     if let Some(waiting) = kennel::take(program, &around) {
         let assignment = announce(Some(&waiting))?;
@@ -224,8 +246,24 @@ pub(super) fn take_over(folder: &SessionFolder, lock: &Path, handed_over_since: 
     // A file that can't be read must not keep orphans alive.
     let linger = read_json::<StoredHost>(&folder.host()).ok().flatten().map(StoredHost::into_linger).unwrap_or_default();
     let ended = Remains { session: folder.session(), handed_over_since, linger }.end();
+    note_orphans(folder, ended.ended.len());
     drop(held);
     Ok(TakeOver::Done(ended))
+}
+
+/// Only talk comes of it, so that it may be missing.
+fn note_orphans(folder: &SessionFolder, count: usize) {
+    let file = folder.orphans();
+    let earlier = std::fs::read_to_string(&file).unwrap_or_default();
+    if count > 0 {
+        let _ = durable::write(&file, format!("{earlier}{count}\n").as_bytes(), Durability::Renamed);
+    }
+}
+
+/// How many processes were ended that were left of a session whose host had died.
+pub fn ended_orphans(folder: &Path) -> u32 {
+    let counts = std::fs::read_to_string(SessionFolder::new(folder).orphans()).unwrap_or_default();
+    counts.lines().filter_map(|count| count.parse::<u32>().ok()).sum()
 }
 
 /// Attaches to a living host; `None` while it has not said who it is.

@@ -65,6 +65,36 @@ impl SessionFolder {
         self.path.join("stderr.log")
     }
 
+    /// What an agent printed.
+    pub(super) fn transcript(&self) -> PathBuf {
+        self.path.join(super::TRANSCRIPT)
+    }
+
+    /// What an agent is told once and for all.
+    pub(super) fn system(&self) -> PathBuf {
+        self.path.join("system.md")
+    }
+
+    /// What an agent is asked, which it reads from its standard input.
+    pub(super) fn prompt(&self) -> PathBuf {
+        self.path.join("prompt.md")
+    }
+
+    /// Files that an agent's engine wants to find.
+    pub(super) fn own(&self) -> PathBuf {
+        self.path.join("engine")
+    }
+
+    /// The socket by which the session's tools are called: among the files that can be seen in its box.
+    pub(super) fn tools(&self) -> PathBuf {
+        self.own().join("tools.sock")
+    }
+
+    /// What an agent is asked again, when its answer was no result.
+    pub(super) fn question(&self) -> PathBuf {
+        self.path.join("question.md")
+    }
+
     pub(super) fn output(&self) -> PathBuf {
         self.path.join("output")
     }
@@ -76,6 +106,11 @@ impl SessionFolder {
 
     pub(super) fn fence(&self) -> PathBuf {
         self.path.join("fence")
+    }
+
+    /// How many processes of a lost session were ended, one line for each time somebody took over.
+    pub(super) fn orphans(&self) -> PathBuf {
+        self.path.join("orphans")
     }
 
     /// Whether a host was ever given the session. Its spec becomes the host's file when a host has it.
@@ -99,6 +134,18 @@ impl SessionFolder {
             Ok(()) | Err(_) => Ok(()),
         }
     }
+
+    /// The file of this name among those of an agent's engine. Its folder is made, private; it may be there already.
+    pub(super) fn make_room(&self, name: &str) -> Result<PathBuf, HostError> {
+        self.make_room_for(self.own().join(name))
+    }
+
+    /// Makes the folder of this file of the session, private; it may be there already.
+    pub(super) fn make_room_for(&self, file: PathBuf) -> Result<PathBuf, HostError> {
+        let folder = file.parent().unwrap_or(&self.path);
+        let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
+        made.map_err(|source| files_error(folder, source)).map(|()| file)
+    }
 }
 
 pub(super) const CONTROL_SOCKET: &str = "control.sock";
@@ -108,8 +155,15 @@ pub(super) fn files_error(path: &Path, source: io::Error) -> HostError {
 }
 
 /// Writes a file that nobody relies on before its writer says so. One that was cut short is replaced or passed over.
+///
+/// It is shortened after it was written and not before: some file systems send a file that was emptied first to the disk
+/// when it is closed, which a short session would wait for.
 pub(super) fn write_plainly(path: &Path, bytes: &[u8]) -> Result<(), HostError> {
-    let write = || File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes);
+    let write = || -> io::Result<()> {
+        let mut file = File::options().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        file.write_all(bytes)?;
+        file.set_len(bytes.len() as u64)
+    };
     write().map_err(|source| files_error(path, source))
 }
 
@@ -216,6 +270,8 @@ mod tests {
             lingering: vec![Lingering { program: "sccache".to_owned(), pid: 7 }],
             log_note: None,
             duration_ms: 9,
+            agent: None,
+            killed_by: None,
         };
 
         write_report(&folder, &encode_report(&report).unwrap()).unwrap();

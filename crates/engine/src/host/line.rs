@@ -51,8 +51,14 @@ struct HostMessage {
     done: bool,
 }
 
-trait Message: Serialize + DeserializeOwned {
+/// One line.
+pub(super) trait Message: Serialize + DeserializeOwned {
     fn version(&self) -> u64;
+
+    /// Whether it is to be heard. What a newer side says in a newer version is not guessed at; it knows to speak ours.
+    fn is_heard(&self) -> bool {
+        self.version() == VERSION
+    }
 }
 
 impl Message for DriverMessage {
@@ -103,9 +109,9 @@ pub(super) struct Line {
 }
 
 /// Messages, and whether the other side has closed the connection.
-struct Received<M> {
-    messages: Vec<M>,
-    closed: bool,
+pub(super) struct Received<M> {
+    pub(super) messages: Vec<M>,
+    pub(super) closed: bool,
 }
 
 impl Line {
@@ -113,6 +119,11 @@ impl Line {
     pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self { stream, session: None, pending: Vec::new(), searched: 0, limit: LINE_LIMIT })
+    }
+
+    /// A connection whose lines may have so many bytes.
+    pub(super) fn with_limit(stream: UnixStream, limit: usize) -> io::Result<Self> {
+        Ok(Self { limit, ..Self::new(stream)? })
     }
 
     /// Either end of a leash.
@@ -205,9 +216,16 @@ impl Line {
         Heard { grown: any(|message| message.grown), done: any(|message| message.done), closed: received.closed }
     }
 
-    fn receive<M: Message>(&mut self) -> Received<M> {
+    /// What has come since the last call.
+    pub(super) fn receive<M: Message>(&mut self) -> Received<M> {
         let closed = self.fill();
         Received { messages: std::iter::from_fn(|| self.pop()).collect(), closed }
+    }
+
+    /// Sends the whole of a message at once; false where the other side is gone, or does not read.
+    pub(super) fn send(&self, message: &impl Message) -> bool {
+        let line = encode(message);
+        (&self.stream).write(&line).is_ok_and(|written| written == line.len())
     }
 
     /// Reads all that is there; true when no more will come.
@@ -233,8 +251,7 @@ impl Line {
         while let Some(found) = self.pending[self.searched..].iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.pending.drain(..=self.searched + found).collect();
             self.searched = 0;
-            // What a newer side says in a newer version is not guessed at; it knows to speak ours.
-            let message = serde_json::from_slice::<M>(&line).ok().filter(|message| message.version() == VERSION);
+            let message = serde_json::from_slice::<M>(&line).ok().filter(Message::is_heard);
             if message.is_some() {
                 return message;
             }

@@ -6,7 +6,10 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use proctor_process::durable::{self, Durability};
 use rustix::fs::OFlags;
+
+use super::streams::Hidden;
 
 /// Bytes that the whole file may have.
 const FILE_LIMIT: u64 = 1024 * 1024;
@@ -15,12 +18,33 @@ const VALUE_LIMIT: usize = 64 * 1024;
 
 /// The outputs, or one sentence about why there are none. A file that is gone or empty holds none.
 pub(super) fn read(path: &Path) -> Result<BTreeMap<String, String>, String> {
+    parse(&read_bytes(path)?)
+}
+
+/// As [`read`], when nobody needs the file any more: secrets are taken out of it and of the outputs.
+pub(super) fn read_for_report(path: &Path, secrets: &Hidden) -> Result<BTreeMap<String, String>, String> {
+    let bytes = read_bytes(path)?;
+    if bytes.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let mut clean = Vec::new();
+    let mut redactor = secrets.redactor();
+    redactor.push(&bytes, &mut |part| clean.extend_from_slice(part));
+    redactor.finish(&mut |part| clean.extend_from_slice(part));
+    if clean != bytes {
+        // Replaced and not written over: it could be a link by now.
+        durable::write(path, &clean, Durability::Renamed).map_err(|error| format!("$PROCTOR_OUTPUT holds a secret: failed to {error}"))?;
+    }
+    parse(&clean)
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     // The shells may have put anything there. A pipe must not be waited on, and a link may lead to a file
     // that they could not read.
     let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits()).unwrap_or(0);
     let file = match File::options().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(format!("$PROCTOR_OUTPUT can't be read: {error}")),
     };
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
@@ -31,7 +55,7 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<String, String>, String> {
     if bytes.len() as u64 > FILE_LIMIT {
         return Err(format!("$PROCTOR_OUTPUT has more than {FILE_LIMIT} bytes"));
     }
-    parse(&bytes)
+    Ok(bytes)
 }
 
 fn parse(bytes: &[u8]) -> Result<BTreeMap<String, String>, String> {

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use proctor_domain::session::{SessionEnd, SessionReport, ShellEnd};
+use proctor_domain::session::{AgentReport, Excerpt, SessionEnd, SessionReport};
 use proctor_process::durable::DurableError;
 use proctor_process::killpoint::{self, reach_in_host};
 use proctor_process::lock::{self, Attempt, HeldLock};
@@ -25,8 +25,11 @@ use super::control::{Control, Socket};
 use super::files::{SessionFolder, StoredHost, encode_report, write_plainly, write_report};
 use super::line::{Line, Next};
 use super::outputs;
-use super::streams::{self, LIMITS, StreamLog};
+use super::streams::{self, Hidden, LIMITS, StreamLog};
 use super::supervise::{Held, Supervisor};
+use super::watch::{AgentWatch, Cut};
+use super::work::Worked;
+use crate::agent::Account;
 
 /// The hidden command `proctor host <folder>`: runs the sessions that its driver hands it, the first of which has this
 /// folder.
@@ -87,7 +90,7 @@ enum Trouble {
 }
 
 /// The sources of an error, as one text.
-fn causes(error: &dyn std::error::Error) -> String {
+pub(super) fn causes(error: &dyn std::error::Error) -> String {
     let mut text = String::new();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -150,32 +153,25 @@ impl Host {
         reach_in_host("after-lock");
         let control = Control::open(&folder, leash, self.socket.take());
         StoredHost::new(&self.identity, lock.touched(), &assignment.spec.linger).write(&folder)?;
-        let begun = Instant::now();
-        let streams = [StreamLog::new(folder.stdout(), LIMITS), StreamLog::new(folder.stderr(), LIMITS)];
+        let secrets = Hidden::new(assignment.secrets());
+        let out = if assignment.agent.is_some() { folder.transcript() } else { folder.stdout() };
+        let streams = [out, folder.stderr()].map(|path| StreamLog::new(path, LIMITS, &secrets));
         let held = Held { lock, control, signals: &self.signals };
+        let begun = Instant::now();
         let mut supervisor = Supervisor::new(assignment, &folder, held, streams);
-        let (end, shells) = run_shells(&mut supervisor, assignment.spec.shells);
+        let worked = supervisor.run_work(assignment.spec.shells, assignment.agent.as_ref());
         let left = supervisor.finish();
-        let [stdout, stderr] = left.streams.map(StreamLog::finish);
-        let (outputs, output_error) = match outputs::read(&folder.output()) {
+        let (mut report, mut notes) = told(worked, left.agent, left.streams);
+        if let Some(agent) = &mut report.agent {
+            clean(agent, &secrets);
+        }
+        (report.outputs, report.output_error) = match outputs::read_for_report(&folder.output(), &secrets) {
             Ok(outputs) => (outputs, None),
             Err(reason) => (BTreeMap::new(), Some(reason)),
         };
-        let mut notes = left.survivors;
-        let has_survivors = !notes.is_empty();
-        notes.extend([&stdout, &stderr].into_iter().filter_map(streams::Finished::note));
-        let report = SessionReport {
-            end,
-            shells,
-            stdout: stdout.excerpt,
-            stderr: stderr.excerpt,
-            outputs,
-            output_error,
-            ended_orphans: left.ended_orphans,
-            lingering: left.lingering,
-            log_note: None,
-            duration_ms: millis(begun),
-        };
+        (report.ended_orphans, report.lingering, report.duration_ms) = (left.ended_orphans, left.lingering, millis(begun));
+        let has_survivors = !left.survivors.is_empty();
+        notes.splice(0..0, left.survivors);
         reach_in_host("before-report");
         leave_report(&folder, report, notes)?;
         reach_in_host("after-report");
@@ -203,31 +199,77 @@ fn take_lock(folder: &SessionFolder, spec: &StoredSpec, identity: &ProcessIdenti
     }
 }
 
-fn run_shells(supervisor: &mut Supervisor<'_>, count: usize) -> (SessionEnd, Vec<ShellEnd>) {
-    let mut ended = Vec::new();
-    for number in 1..=count {
-        if let Some(end) = supervisor.due() {
-            return (end, ended);
+/// Takes secrets out of what an agent said: its reader may have put together what came in pieces, each of them harmless.
+fn clean(agent: &mut AgentReport, secrets: &Hidden) {
+    let texts = [&mut agent.claim, &mut agent.result, &mut agent.error];
+    texts.into_iter().flatten().for_each(|text| *text = secrets.clean(text));
+}
+
+/// How the work ended and what was printed, as a report that lacks the rest, and sentences about what was not kept.
+fn told(worked: Worked, mut agent: Option<AgentWatch>, streams: [StreamLog; 2]) -> (SessionReport, Vec<String>) {
+    let [stdout, stderr] = streams;
+    let stdout = match &mut agent {
+        Some(agent) => agent.printed_all(stdout),
+        None => stdout.finish(&mut |_| {}),
+    };
+    let stderr = stderr.finish(&mut |_| {});
+    let complaint = last_complaint(&stderr.excerpt);
+    let notes = [&stdout, &stderr].into_iter().filter_map(streams::Finished::note).collect();
+    let signal = worked.exit_code.map(|code| code - 128).filter(|signal| (1..=64).contains(signal) && worked.cut.is_none());
+    let (end, agent) = match (agent, worked.cut) {
+        (Some(agent), cut) => {
+            let (mut end, mut report) = agent.close(worked.exit_code, cut);
+            explain(&mut end, &mut report, complaint.as_deref());
+            (end, Some(Box::new(report)))
         }
-        let run = match supervisor.run_shell(number) {
-            Ok(run) => run,
-            Err(reason) => return (SessionEnd::Crashed { reason }, ended),
-        };
-        ended.extend(run.shell);
-        if let Some(end) = run.cut_short {
-            return (end, ended);
-        }
-        if ended.last().is_some_and(|shell| shell.exit_code != 0) {
-            break;
-        }
+        (None, Some(Cut::By(end))) => (end, None),
+        (None, Some(Cut::Done) | None) => (SessionEnd::Completed, None),
+    };
+    let report = SessionReport {
+        // Its children and the program that makes its box say by such a code that a signal ended it.
+        killed_by: signal.filter(|_| agent.is_some() && matches!(end, SessionEnd::Crashed { .. })),
+        end,
+        shells: worked.shells,
+        // An agent's lines are no text for a person; who wants to see them reads the transcript.
+        stdout: if agent.is_some() { Excerpt::default() } else { stdout.excerpt },
+        stderr: stderr.excerpt,
+        outputs: BTreeMap::new(),
+        output_error: None,
+        ended_orphans: 0,
+        lingering: Vec::new(),
+        log_note: None,
+        duration_ms: 0,
+        agent,
+    };
+    (report, notes)
+}
+
+/// The last words on a standard error that are an error, or else the last ones.
+fn last_complaint(stderr: &Excerpt) -> Option<String> {
+    let lines = || stderr.head.lines().chain(stderr.tail.lines()).map(str::trim).filter(|line| !line.is_empty());
+    let error = lines().rfind(|line| line.to_ascii_lowercase().starts_with("error"));
+    error.or_else(|| lines().next_back()).map(|line| line.chars().take(LONGEST_COMPLAINT).collect())
+}
+
+/// Adds what a program complained of to the report of one that said nothing at its end: there are engines that tell no
+/// more than that.
+fn explain(end: &mut SessionEnd, report: &mut AgentReport, complaint: Option<&str>) {
+    let Some(complaint) = complaint else { return };
+    if let (SessionEnd::Crashed { reason }, Some(error)) = (end, &mut report.error)
+        && *reason == *error
+        && Account::is_unexplained(reason)
+    {
+        *reason = format!("{reason}: {complaint}");
+        error.clone_from(reason);
     }
-    (SessionEnd::Completed, ended)
 }
 
 pub(super) fn millis(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Letters that are kept of a complaint.
+const LONGEST_COMPLAINT: usize = 500;
 /// Bytes that a log gives up when there is no other space for the report.
 const ROOM: u64 = 1024 * 1024;
 
@@ -242,7 +284,7 @@ fn leave_report(folder: &SessionFolder, mut report: SessionReport, mut notes: Ve
     };
     match write_report(folder, &encode(&notes)?) {
         Err(DurableError::NoSpace { .. }) => {
-            notes.extend([folder.stdout(), folder.stderr()].iter().filter_map(|path| shorten(path)));
+            notes.extend([folder.stdout(), folder.transcript(), folder.stderr()].iter().filter_map(|path| shorten(path)));
             write_report(folder, &encode(&notes)?)?;
         }
         other => other?,

@@ -3,14 +3,17 @@
 //! Whatever happens to the disk, the pipes are emptied: a full disk must not block a child or end it by a
 //! broken pipe. What could not be kept is counted and said.
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use proctor_domain::session::Excerpt;
 
 use super::excerpt::Excerpter;
+use crate::redact::{Redactor, Secrets, redact_text};
 
 /// How much of a stream is kept.
 #[derive(Debug, Clone, Copy)]
@@ -27,13 +30,53 @@ const MIB: u64 = 1024 * 1024;
 pub(super) const LIMITS: Limits = Limits { head: 32 * MIB, segment: 16 * MIB, line: 8 * MIB };
 
 /// One output stream of a session, all shells together.
-#[derive(Debug)]
+///
+/// Secrets go first, because a cut could leave half of one.
 pub(super) struct StreamLog {
+    secrets: Hidden,
+    /// Made when something comes: most phases print nothing on one of their streams.
+    redactor: Option<Redactor>,
+    text: Text,
+}
+
+/// What is to be taken out. It is made ready at its first use, so that a phase that prints nothing does not pay for it. It
+/// can't be printed, not even by mistake.
+#[derive(Clone)]
+pub(super) struct Hidden {
+    values: Rc<[Vec<u8>]>,
+    ready: Rc<OnceCell<Secrets>>,
+}
+
+impl Hidden {
+    pub(super) fn new(values: Vec<Vec<u8>>) -> Self {
+        Self { values: values.into(), ready: Rc::default() }
+    }
+
+    pub(super) fn redactor(&self) -> Redactor {
+        Redactor::new(self.secrets())
+    }
+
+    /// A text without what is to be hidden.
+    pub(super) fn clean(&self, text: &str) -> String {
+        redact_text(self.secrets(), text)
+    }
+
+    fn secrets(&self) -> &Secrets {
+        self.ready.get_or_init(|| Secrets::new(&self.values))
+    }
+}
+
+/// What may be seen of a stream.
+#[derive(Debug)]
+struct Text {
     name: String,
     excerpter: Excerpter,
     line: LineLimit,
     kept: CappedFile,
 }
+
+/// Who is told of a stream's text, without secrets and with long lines cut.
+pub(super) type Listener<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// What is left of a stream when the session is over.
 #[derive(Debug)]
@@ -52,20 +95,57 @@ impl Finished {
 impl StreamLog {
     /// A log whose file is made when there is something to write: most phases print nothing on one of their streams, and
     /// making a file is dear. When it can't be made, the stream is still read and excerpted.
-    pub(super) fn new(path: PathBuf, limits: Limits) -> Self {
+    pub(super) fn new(path: PathBuf, limits: Limits, secrets: &Hidden) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self { name, excerpter: Excerpter::default(), line: LineLimit::new(limits.line), kept: CappedFile::new(path, limits) }
+        let line = LineLimit::new(limits.line);
+        let text = Text { name, excerpter: Excerpter::default(), line, kept: CappedFile::new(path, limits) };
+        Self { secrets: secrets.clone(), redactor: None, text }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    /// What is taken out of it.
+    pub(super) fn hidden(&self) -> &Hidden {
+        &self.secrets
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8], listener: Listener<'_>) {
+        let text = &mut self.text;
+        let redactor = self.redactor.get_or_insert_with(|| self.secrets.redactor());
+        redactor.push(bytes, &mut |clean| text.push(clean, listener));
+    }
+
+    /// Passes on what was held back because it might be the beginning of a secret: nothing follows it.
+    pub(super) fn flush(&mut self, listener: Listener<'_>) {
+        let text = &mut self.text;
+        if let Some(redactor) = self.redactor.take() {
+            redactor.finish(&mut |clean| text.push(clean, listener));
+        }
+    }
+
+    pub(super) fn finish(self, listener: Listener<'_>) -> Finished {
+        let Self { redactor, mut text, .. } = self;
+        if let Some(redactor) = redactor {
+            redactor.finish(&mut |clean| text.push(clean, listener));
+        }
+        text.finish(listener)
+    }
+}
+
+impl Text {
+    fn push(&mut self, bytes: &[u8], listener: Listener<'_>) {
         self.excerpter.push(bytes);
         let kept = &mut self.kept;
-        self.line.push(bytes, &mut |part| kept.write(part));
+        self.line.push(bytes, &mut |part| {
+            kept.write(part);
+            listener(part);
+        });
     }
 
-    pub(super) fn finish(self) -> Finished {
+    fn finish(self, listener: Listener<'_>) -> Finished {
         let Self { name, excerpter, mut line, mut kept } = self;
-        line.finish(&mut |part| kept.write(part));
+        line.finish(&mut |part| {
+            kept.write(part);
+            listener(part);
+        });
         kept.finish();
         let mut notes = Vec::new();
         if line.lines_cut > 0 {
@@ -173,6 +253,15 @@ struct Failure {
     lost: u64,
 }
 
+/// The two files that hold the end of a long stream while its session goes on.
+pub(super) fn tails_of(path: &Path) -> [PathBuf; 2] {
+    [1, 2].map(|number| {
+        let mut tail = path.to_owned().into_os_string();
+        tail.push(format!(".tail-{number}"));
+        tail.into()
+    })
+}
+
 fn create(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)
 }
@@ -226,9 +315,8 @@ impl CappedFile {
         let segment = match slot {
             Some(segment) => segment,
             None => {
-                let mut path = self.path.clone().into_os_string();
-                path.push(format!(".tail-{}", tail.newest + 1));
-                let path = PathBuf::from(path);
+                let [first, second] = tails_of(&self.path);
+                let path = if tail.newest == 0 { first } else { second };
                 let file = create(&path)?;
                 slot.insert(Segment { path, file, length: 0 })
             }
@@ -277,13 +365,16 @@ mod tests {
     fn kept(chunks: &[&str]) -> (String, Option<String>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stdout.log");
-        let mut log = StreamLog::new(path.clone(), SMALL);
-        chunks.iter().for_each(|chunk| log.push(chunk.as_bytes()));
+        let mut log = StreamLog::new(path.clone(), SMALL, &Hidden::new(Vec::new()));
+        let mut heard = Vec::new();
+        chunks.iter().for_each(|chunk| log.push(chunk.as_bytes(), &mut |text| heard.extend_from_slice(text)));
 
-        let note = log.finish().note;
+        let note = log.finish(&mut |text| heard.extend_from_slice(text)).note;
 
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), usize::from(path.exists()));
-        (fs::read_to_string(path).unwrap_or_default(), note)
+        let text = fs::read_to_string(path).unwrap_or_default();
+        assert!(text.as_bytes() == heard || text.contains("bytes cut …]"), "who listens hears what is kept");
+        (text, note)
     }
 
     #[test]
@@ -341,10 +432,10 @@ mod tests {
 
     #[test]
     fn a_log_that_can_not_be_made_is_said_and_the_excerpt_stays() {
-        let mut log = StreamLog::new(PathBuf::from("/nonexistent/stdout.log"), SMALL);
-        log.push(b"hello\n");
+        let mut log = StreamLog::new(PathBuf::from("/nonexistent/stdout.log"), SMALL, &Hidden::new(Vec::new()));
+        log.push(b"hello\n", &mut |_| {});
 
-        let finished = log.finish();
+        let finished = log.finish(&mut |_| {});
 
         assert_eq!(finished.excerpt.head, "hello\n");
         assert_eq!(finished.note.as_deref(), Some("stdout.log: 6 bytes not kept (No such file or directory (os error 2))"));

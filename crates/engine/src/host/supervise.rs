@@ -1,28 +1,34 @@
-//! Running the shells of a session one after the other: limits, output, interruptions, and what they leave behind.
+//! Running the children of a session one after the other: limits, output, interruptions, and what they leave behind.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use proctor_domain::procedure::output_variable;
-use proctor_domain::session::{Lingering, SessionEnd, ShellEnd};
+use proctor_domain::session::{Lingering, SessionEnd};
 use proctor_process::family::{self, Ending};
 use proctor_process::killpoint::reach_in_host;
 use proctor_process::lock::HeldLock;
-use proctor_process::{Child, Program, ProgramError, Signal, Signals};
+use proctor_process::{Child, Program, Signal, Signals};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use super::assignment::Assignment;
+use super::assignment::{Agent, Assignment};
 use super::control::Control;
+use super::door::Door;
 use super::files::SessionFolder;
-use super::outputs;
-use super::serve::millis;
+use super::input::Input;
+use super::serve::{causes, millis};
 use super::streams::StreamLog;
+use super::watch::{AgentWatch, Cut};
+use crate::agent::Opening;
 
 /// Between asking processes to end and making them.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long the process that made a box may take to end when what ran in it has.
+const BOX_END: Duration = Duration::from_millis(200);
+/// How often that is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// How often the lock file is touched while a session runs.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// What is read from a pipe at once: as much as one usually holds.
@@ -35,10 +41,25 @@ pub(super) struct Held<'a> {
     pub(super) signals: &'a Signals,
 }
 
+/// What there is to see to after a wait. Who asks only what is ready saves an agent's host most of its system calls.
+#[derive(Debug, Clone, Copy)]
+struct Ready {
+    watched: bool,
+    signals: bool,
+    /// One of the sockets of drivers and of tools.
+    sockets: bool,
+    pipes: [bool; 2],
+}
+
+impl Ready {
+    /// When the wait itself failed, everything is looked at.
+    const ALL: Self = Self { watched: true, signals: true, sockets: true, pipes: [true; 2] };
+}
+
 /// Watches over the processes of one session.
 ///
 /// INVARIANT: this process has one thread and is a subreaper. All its descendants are therefore found below it, and
-/// all of its children that are not the shell are orphans of a session.
+/// all of its children that are not the one that it runs are orphans of a session.
 pub(super) struct Supervisor<'a> {
     folder: SessionFolder,
     directory: PathBuf,
@@ -48,6 +69,12 @@ pub(super) struct Supervisor<'a> {
     held: Held<'a>,
     beaten: Instant,
     streams: [StreamLog; 2],
+    /// What the agent reads, where it is spoken to.
+    input: Option<Input>,
+    /// Who watches over the agent, where the child is one.
+    agent: Option<AgentWatch>,
+    /// Where the agent's tools are called, where it has some.
+    door: Option<Door>,
     pipes: [Option<OwnedFd>; 2],
     buffer: Vec<u8>,
     /// Why the session is to end before its time, once it is.
@@ -57,17 +84,20 @@ pub(super) struct Supervisor<'a> {
     survivors: Vec<String>,
 }
 
-/// What became of one shell.
-pub(super) struct ShellRun {
+/// What became of one child.
+#[derive(Debug)]
+pub(super) struct ChildRun {
     /// How it ended; `None` when it could not be ended.
-    pub(super) shell: Option<ShellEnd>,
+    pub(super) exit_code: Option<i32>,
     /// Why it was made to end.
-    pub(super) cut_short: Option<SessionEnd>,
+    pub(super) cut: Option<Cut>,
+    pub(super) duration_ms: u64,
 }
 
-/// What a session leaves when its last shell is over.
+/// What a session leaves when its last child is over.
 pub(super) struct Left<'a> {
     pub(super) streams: [StreamLog; 2],
+    pub(super) agent: Option<AgentWatch>,
     pub(super) held: Held<'a>,
     pub(super) ended_orphans: u32,
     pub(super) lingering: Vec<Lingering>,
@@ -91,6 +121,9 @@ impl<'a> Supervisor<'a> {
             held,
             beaten: now,
             streams,
+            agent: None,
+            door: None,
+            input: None,
             pipes: [None, None],
             buffer: vec![0; CHUNK],
             due: None,
@@ -112,77 +145,147 @@ impl<'a> Supervisor<'a> {
         self.due.clone()
     }
 
-    /// Runs one shell and ends what it leaves behind. The error is one sentence about why it could not be run.
-    pub(super) fn run_shell(&mut self, number: usize) -> Result<ShellRun, String> {
+    pub(super) fn folder(&self) -> &SessionFolder {
+        &self.folder
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(super) fn environment(&self) -> &[(OsString, OsString)] {
+        &self.environment
+    }
+
+    /// Takes what the next child prints for that of an agent.
+    pub(super) fn watch_agent(&mut self, agent: &Agent, opening: &Opening) {
+        self.agent = Some(AgentWatch::new(agent, opening));
+        // A session whose socket can't be made is one without tools, which its agent's client says.
+        self.door = opening.tools.as_ref().and_then(|_| Door::open(&self.folder, self.streams[0].hidden()).ok());
+    }
+
+    /// Answers what the agent calls.
+    fn answer_calls(&mut self) {
+        if let (Some(door), Some(agent)) = (&mut self.door, &mut self.agent) {
+            agent.answer(door);
+        }
+    }
+
+    /// Lets in this child alone, and what it starts, from now on.
+    fn let_in(&mut self, child: Option<u32>) {
+        if let Some(door) = &mut self.door {
+            door.let_in(child);
+        }
+    }
+
+    /// Takes in that the agent's program has ended.
+    pub(super) fn agent_ended(&mut self, exit_code: Option<i32>) {
+        if let Some(agent) = &mut self.agent {
+            agent.ended(exit_code, &mut self.streams[0]);
+        }
+    }
+
+    pub(super) fn agent_mut(&mut self) -> Option<&mut AgentWatch> {
+        self.agent.as_mut()
+    }
+
+    /// Opens what the agent reads; what is said to it is written there.
+    pub(super) fn open_input(&mut self) -> std::io::Result<OwnedFd> {
+        let (input, reads) = Input::open()?;
+        self.input = Some(input);
+        self.speak();
+        Ok(reads)
+    }
+
+    /// Says what is to be said to the agent, as far as it is read; when it is done, that was all.
+    fn speak(&mut self) {
+        let (Some(input), Some(agent)) = (&mut self.input, &mut self.agent) else { return };
+        input.push(&agent.take_words());
+        if !input.write() || (agent.is_finished() && input.is_empty()) {
+            self.input = None;
+        }
+    }
+
+    /// Runs one child and ends what it leaves behind. The error is one sentence about why it could not be run.
+    pub(super) fn run(&mut self, program: Program) -> Result<ChildRun, String> {
         let begun = Instant::now();
         reach_in_host("before-spawn");
-        let mut child = self.spawn(number).map_err(|error| format!("failed to {error}"))?;
+        // Our own session has no terminal, so a group is enough to signal a shell and its pipeline as one.
+        let mut child = program.own_group().spawn().map_err(|error| format!("failed to {error}{}", causes(&error)))?;
+        self.let_in(Some(child.pid()));
         reach_in_host("after-spawn");
         self.pipes = [child.stdout.take(), child.stderr.take()];
         for pipe in self.pipes.iter().flatten() {
-            rustix::io::ioctl_fionbio(pipe, true).map_err(|errno| format!("failed to read from shell {number}: {errno}"))?;
+            rustix::io::ioctl_fionbio(pipe, true).map_err(|errno| format!("failed to read what the session prints: {errno}"))?;
         }
-        let (ended, cut_short) = self.watch(&mut child).map_err(|error| format!("failed to watch shell {number}: {error}"))?;
+        let (exit_code, cut) = self.watch(&mut child).map_err(|error| format!("failed to watch the session's child: {error}"))?;
         reach_in_host("after-child-exit");
         drop(child);
+        self.input = None;
         self.drain();
+        // What was said last and not waited for.
+        self.answer_calls();
+        self.let_in(None);
         self.sweep();
         // What came while the rest was being ended. Whatever lingers may hold the pipes open for ever.
         self.drain();
         self.pipes = [None, None];
-        let shell = ended.map(|exit_code| ShellEnd { exit_code, duration_ms: millis(begun) });
-        Ok(ShellRun { shell, cut_short })
+        Ok(ChildRun { exit_code, cut, duration_ms: millis(begun) })
     }
 
-    /// What the shells before this one wrote to `$PROCTOR_OUTPUT`, as the variables by which later shells read it.
-    /// Outputs that can't be used fail the phase when it is over; no shell gets them.
-    fn outputs_so_far(&self, number: usize) -> Vec<(OsString, OsString)> {
-        let step = self.environment.iter().find(|(name, _)| name == "PROCTOR_STEP").and_then(|(_, step)| step.to_str());
-        let (Some(step), true) = (step, number > 1) else { return Vec::new() };
-        let outputs = outputs::read(&self.folder.output()).unwrap_or_default();
-        outputs.into_iter().map(|(name, value)| (output_variable(step, &name).into(), value.into())).collect()
-    }
-
-    fn spawn(&self, number: usize) -> Result<Child, ProgramError> {
-        let written = self.outputs_so_far(number);
-        let earlier = self.environment.iter().filter(|(name, _)| written.iter().all(|(newer, _)| newer != name)).cloned();
-        // The text is a file, so that its size does not matter and errors name its lines.
-        Program::new("bash")
-            .args(["-euo", "pipefail"])
-            .arg(self.folder.shell(number))
-            .dir(&self.directory)
-            .env(earlier.chain(written.iter().cloned()))
-            // Our own session has no terminal, so a group is enough to signal the shell and its pipeline as one.
-            .own_group()
-            .spawn()
-    }
-
-    /// Waits for the shell's end; its exit code, and why it was made to end, if it was.
-    fn watch(&mut self, child: &mut Child) -> std::io::Result<(Option<i32>, Option<SessionEnd>)> {
+    /// Waits for the child's end; its exit code, and why it was made to end, if it was.
+    fn watch(&mut self, child: &mut Child) -> std::io::Result<(Option<i32>, Option<Cut>)> {
         loop {
             let remaining = self.deadline.saturating_duration_since(Instant::now());
-            self.turn(&[child.as_fd()], remaining);
-            if let Some(status) = child.try_wait()? {
-                return Ok((Some(status.shell_code()), None));
+            if self.turn(&[child.as_fd()], remaining)
+                && let Some(status) = child.try_wait()?
+            {
+                // Whoever ends this host together with its child means the session: the child's end is no failure of its own.
+                self.hear_signals();
+                let cut = Cut::By(SessionEnd::Interrupted);
+                return Ok((Some(status.shell_code()), (self.signalled && status.signal.is_some()).then_some(cut)));
             }
-            if let Some(end) = self.due() {
+            if let Some(cut) = self.cut() {
                 self.end_all(Some(child));
                 // One that can't be killed is in the notes; its exit code nobody will know.
-                return Ok((child.try_wait()?.map(proctor_process::ExitState::shell_code), Some(end)));
+                return Ok((child.try_wait()?.map(proctor_process::ExitState::shell_code), Some(cut)));
             }
         }
     }
 
-    /// Ends what the shell left behind.
+    /// Why the child must end now, if so.
+    fn cut(&mut self) -> Option<Cut> {
+        let due = self.due();
+        let cut = match &mut self.agent {
+            Some(agent) => agent.due(due),
+            None => due.map(Cut::By),
+        };
+        self.speak();
+        cut
+    }
+
+    /// Ends what the child left behind.
     fn sweep(&mut self) {
         // Nearly always there is nothing, and one system call says so.
         if !family::has_children() {
             return;
         }
         family::reap_orphans();
+        if self.agent.is_some() {
+            self.let_box_end();
+        }
         if family::has_children() {
             let ended = self.end_all(None);
             self.ended_orphans = self.ended_orphans.saturating_add(ended);
+            family::reap_orphans();
+        }
+    }
+
+    /// Waits a moment for what ends by itself: the process that made a box outlives what ran in it, and was left by nobody.
+    fn let_box_end(&mut self) {
+        let begun = Instant::now();
+        while family::has_children() && begun.elapsed() < BOX_END {
+            self.turn(&[], LOOK_AGAIN);
             family::reap_orphans();
         }
     }
@@ -197,7 +300,10 @@ impl<'a> Supervisor<'a> {
         let linger = self.linger.clone();
         // What a lingering program started is its own affair: a build server without its workers is of no use.
         let mut find = || family::descendants_if(own, &mut |identity| family::program_among(identity, &linger).is_none());
-        let ended = family::end(&mut find, Ending { grace: GRACE, first, wait: &mut |pidfds, limit| self.turn(pidfds, limit) });
+        let mut wait = |pidfds: &[BorrowedFd<'_>], limit| {
+            self.turn(pidfds, limit);
+        };
+        let ended = family::end(&mut find, Ending { grace: GRACE, first, wait: &mut wait });
         for survivor in ended.survivors {
             self.survivors.push(format!("process {} of the session could not be ended", survivor.pid));
         }
@@ -205,37 +311,64 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Waits until one of `watched` is readable, something else happened, or the time is over, and sees to
-    /// everything else meanwhile: pipes, requests, signals, the sign of life.
-    fn turn(&mut self, watched: &[BorrowedFd<'_>], limit: Duration) {
+    /// everything else meanwhile: pipes, requests, signals, the sign of life. Whether one of `watched` may be readable.
+    fn turn(&mut self, watched: &[BorrowedFd<'_>], limit: Duration) -> bool {
         let now = Instant::now();
         let mut wake = (self.beaten + HEARTBEAT).min(now + limit.min(HEARTBEAT));
         if let Some(next) = self.held.control.tell_followers(now) {
             wake = wake.min(next);
         }
-        self.poll(watched, wake.saturating_duration_since(now));
-        for index in 0..self.pipes.len() {
+        let ready = self.poll(watched, wake.saturating_duration_since(now));
+        for index in (0..self.pipes.len()).filter(|index| ready.pipes[*index]) {
             self.read(index);
         }
-        self.held.control.take_requests();
-        // The hangup of a terminal is nothing to a host; it only must not end it.
-        if self.held.signals.pending().iter().any(|signal| matches!(signal, Signal::Terminate | Signal::Interrupt)) {
-            self.signalled = true;
+        self.speak();
+        if ready.sockets {
+            self.held.control.take_requests();
+            self.answer_calls();
+        }
+        if ready.signals {
+            self.hear_signals();
         }
         if self.beaten.elapsed() >= HEARTBEAT {
             self.beaten = Instant::now();
             // A lock file that can't be touched (a disk gone read-only) makes a resume look further back.
             let _ = self.held.lock.touch();
             family::reap_orphans();
+            if let Some(agent) = &mut self.agent {
+                agent.look();
+            }
         }
+        ready.watched
     }
 
-    fn poll(&self, watched: &[BorrowedFd<'_>], limit: Duration) {
-        let sources = watched.iter().copied().chain([self.held.signals.fd()]).chain(self.held.control.sources());
+    /// The hangup of a terminal is nothing to a host; it only must not end it.
+    fn hear_signals(&mut self) {
+        self.signalled |= self.held.signals.pending().iter().any(|signal| matches!(signal, Signal::Terminate | Signal::Interrupt));
+    }
+
+    fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.held.control.sources().chain(self.door.iter().flat_map(Door::sources))
+    }
+
+    fn poll(&self, watched: &[BorrowedFd<'_>], limit: Duration) -> Ready {
+        let sources = watched.iter().copied().chain([self.held.signals.fd()]).chain(self.sockets());
         let sources = sources.chain(self.pipes.iter().flatten().map(AsFd::as_fd));
-        let mut polled: Vec<PollFd<'_>> = sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN)).collect();
+        let unread = self.input.as_ref().and_then(Input::unread).map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::OUT));
+        let mut polled: Vec<PollFd<'_>> = sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN)).chain(unread).collect();
         let limit = Timespec { tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX), tv_nsec: i64::from(limit.subsec_nanos()) };
         // It fails when a signal arrives, which has its own descriptor, or for lack of memory, which passes.
-        let _ = rustix::event::poll(&mut polled, Some(&limit));
+        if rustix::event::poll(&mut polled, Some(&limit)).is_err() {
+            return Ready::ALL;
+        }
+        let mut are_ready = polled.iter().map(|entry| !entry.revents().is_empty());
+        let mut any_of = |count| are_ready.by_ref().take(count).fold(false, |any, is_ready| any | is_ready);
+        Ready {
+            watched: any_of(watched.len()),
+            signals: any_of(1),
+            sockets: any_of(self.sockets().count()),
+            pipes: [0, 1].map(|index| any_of(usize::from(self.pipes[index].is_some()))),
+        }
     }
 
     /// Reads once from a pipe that may have something; returns how much.
@@ -247,7 +380,7 @@ impl<'a> Supervisor<'a> {
                 0
             }
             Ok(read) => {
-                self.streams[index].push(&self.buffer[..read]);
+                self.keep(index, read);
                 self.held.control.note_growth();
                 read
             }
@@ -259,7 +392,19 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Reads what is in the pipes now. Processes that the shell left behind may hold them open, and even go on writing,
+    /// Keeps the first `length` bytes of the buffer, which came from this pipe.
+    fn keep(&mut self, index: usize, length: usize) {
+        let (bytes, log) = (&self.buffer[..length], &mut self.streams[index]);
+        match &mut self.agent {
+            Some(agent) if index == 0 => agent.printed(bytes, log),
+            agent => {
+                log.push(bytes, &mut |_| {});
+                agent.iter_mut().for_each(AgentWatch::complained);
+            }
+        }
+    }
+
+    /// Reads what is in the pipes now. Processes that the child left behind may hold them open, and even go on writing,
     /// so neither their end is waited for nor more read than they can have held.
     fn drain(&mut self) {
         for index in 0..self.pipes.len() {
@@ -287,6 +432,7 @@ impl<'a> Supervisor<'a> {
         }
         Left {
             streams: self.streams,
+            agent: self.agent,
             held: self.held,
             ended_orphans: self.ended_orphans,
             lingering,

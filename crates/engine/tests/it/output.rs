@@ -9,7 +9,7 @@ use crate::world::{assert_printed, bash, ended, until, wait, world};
 const MIB: u64 = 1024 * 1024;
 
 /// The most memory that the process with this pid ever had at once, in bytes.
-fn peak(pid: u32) -> u64 {
+pub(crate) fn peak(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024

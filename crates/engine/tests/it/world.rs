@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use proctor_domain::SessionId;
 use proctor_domain::session::{SessionEnd, SessionReport};
-use proctor_engine::{Attached, Found, HostError, SessionSpec, Waited, find, start};
+use proctor_engine::agent::{EngineKind, Input, Opening};
+use proctor_engine::{AgentRun, Attached, Found, HostError, SessionSpec, SessionWork, Waited, find, start};
 use proctor_process::{ProcessIdentity, Program, family};
 
 /// How long anything may take before a test gives up. Generous: machines that run tests are slow.
@@ -52,13 +53,50 @@ pub(crate) fn path_variable() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into())
 }
 
+fn shells_of(texts: &[&str]) -> SessionWork {
+    SessionWork::Shells(texts.iter().map(|text| (*text).to_owned()).collect())
+}
+
 pub(crate) fn world(shells: &[&str]) -> World {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_owned();
     World::at(folder, &place, shells)
 }
 
+/// What lets a bash text print the lines of a scripted agent.
+const LINES: &str = r#"started() { echo '{"type":"started","conversation":"c-1","model":"m"}'; }
+turn() { echo '{"type":"turn","usage":{"input":1,"output":2,"cache_read":0,"cache_write":0},"cost":"unknown"}'; }
+finished() { echo '{"type":"result","stop":"done"}'; }
+"#;
+
+/// A session whose agent is this bash text.
+pub(crate) fn agent(text: &str) -> World {
+    let mut world = world(&[]);
+    world.spec.work = SessionWork::Agent(Box::new(AgentRun {
+        name: EngineKind::Scripted.engine_name(),
+        engine: EngineKind::Scripted,
+        argv: vec!["bash".into(), "-c".into(), format!("{LINES}{text}").into()],
+        again: Vec::new(),
+        environment: Vec::new(),
+        opening: Opening::default(),
+        input: Input::Prompt,
+        files: Vec::new(),
+        silence_limit: LIMIT,
+        max_turns: None,
+        max_cost: None,
+    }));
+    world
+}
+
 impl World {
+    /// The agent of this world.
+    pub(crate) fn run_mut(&mut self) -> &mut AgentRun {
+        match &mut self.spec.work {
+            SessionWork::Agent(run) => run,
+            SessionWork::Shells(_) => panic!("this session runs shells"),
+        }
+    }
+
     /// A world whose session's folder lies in `place`.
     pub(crate) fn at(folder: tempfile::TempDir, place: &Path, shells: &[&str]) -> Self {
         let session = fresh_id();
@@ -67,13 +105,14 @@ impl World {
         let spec = SessionSpec {
             folder: place.join(session.as_str()),
             lock: place.join(format!("{session}.lock")),
-            shells: shells.iter().map(|shell| (*shell).to_owned()).collect(),
+            work: shells_of(shells),
             directory: work,
             environment: vec![
                 ("PATH".into(), path_variable()),
                 ("PROCTOR_SESSION".into(), session.as_str().into()),
                 ("GREETING".into(), "hello".into()),
             ],
+            secrets: Vec::new(),
             wall_limit: LIMIT,
             linger: Vec::new(),
             session,
@@ -119,7 +158,7 @@ impl World {
         let session = fresh_id();
         self.spec.folder = place.join(session.as_str());
         self.spec.lock = place.join(format!("{session}.lock"));
-        self.spec.shells = shells.iter().map(|shell| (*shell).to_owned()).collect();
+        self.spec.work = shells_of(shells);
         self.spec.environment[1].1 = session.as_str().into();
         self.spec.session = session;
     }

@@ -1,0 +1,152 @@
+//! What an agent tells while it works.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::wire::{field, listed, parsed};
+
+/// The parameters of `session/update`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Notice<'a> {
+    pub(super) session_id: String,
+    #[serde(borrow)]
+    pub(super) update: &'a RawValue,
+}
+
+/// One update.
+pub(super) enum Update {
+    /// A part of what the model says.
+    Says(Chunk),
+    /// A part of what it thinks.
+    Thinks(Chunk),
+    /// A tool is to be used.
+    Call(ToolChange),
+    /// Something about a call is known now.
+    CallChange(ToolChange),
+    /// What was used and what that cost.
+    Usage(UsageUpdate),
+    /// It is at work: a plan, a conversation that is made shorter.
+    Working,
+    /// Of no weight: what was asked, commands, titles, settings.
+    Nothing,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head {
+    session_update: String,
+}
+
+/// A part of a message.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Chunk {
+    #[serde(default, deserialize_with = "field")]
+    pub(super) message_id: Option<String>,
+    #[serde(deserialize_with = "field")]
+    content: Block,
+}
+
+/// Text, or something that is shown by what it points at.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Block {
+    #[serde(deserialize_with = "field")]
+    text: String,
+    #[serde(deserialize_with = "field")]
+    uri: String,
+}
+
+/// A call of a tool, or what is new about one.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolChange {
+    pub(super) tool_call_id: String,
+    #[serde(default, deserialize_with = "field")]
+    pub(super) title: Option<String>,
+    #[serde(default, deserialize_with = "field")]
+    pub(super) name: Option<String>,
+    #[serde(default, deserialize_with = "field")]
+    pub(super) kind: Option<String>,
+    #[serde(default, deserialize_with = "field")]
+    pub(super) status: Option<String>,
+    #[serde(default, deserialize_with = "field")]
+    pub(super) raw_input: Option<Value>,
+    #[serde(default, deserialize_with = "field")]
+    pub(super) raw_output: Option<Value>,
+    #[serde(default, deserialize_with = "listed")]
+    content: Option<Vec<ToolContent>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct ToolContent {
+    #[serde(deserialize_with = "field")]
+    content: ToolBlock,
+    /// Of a change to a file.
+    #[serde(deserialize_with = "field")]
+    path: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct ToolBlock {
+    #[serde(deserialize_with = "field")]
+    text: Option<String>,
+}
+
+/// What a session has cost so far.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct UsageUpdate {
+    #[serde(deserialize_with = "field")]
+    pub(super) cost: Option<Price>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Price {
+    pub(super) amount: f64,
+    pub(super) currency: String,
+}
+
+impl Update {
+    /// What this update says; the error is its kind, where that is not known or it is not built like that.
+    pub(super) fn of(text: &str) -> Result<Self, String> {
+        let kind = parsed::<Head>(text).map(|head| head.session_update).unwrap_or_default();
+        let update = match kind.as_str() {
+            "agent_message_chunk" => parsed(text).map(Self::Says),
+            "agent_thought_chunk" => parsed(text).map(Self::Thinks),
+            "tool_call" => parsed(text).map(Self::Call),
+            "tool_call_update" => parsed(text).map(Self::CallChange),
+            "usage_update" => parsed(text).map(Self::Usage),
+            "plan" | "compaction_update" | "compaction_summary_chunk" => Some(Self::Working),
+            "user_message_chunk" | "available_commands_update" | "current_mode_update" | "config_option_update" => Some(Self::Nothing),
+            "session_info_update" | "notice" => Some(Self::Nothing),
+            // What an agent has invented for itself.
+            own if own.starts_with('_') => Some(Self::Nothing),
+            _ => None,
+        };
+        update.ok_or(kind)
+    }
+}
+
+impl Chunk {
+    pub(super) fn text(&self) -> &str {
+        if self.content.text.is_empty() { &self.content.uri } else { &self.content.text }
+    }
+}
+
+impl ToolChange {
+    /// What the tool said, where this says it: its output as a text, or else what is shown of it.
+    pub(super) fn output(&self) -> Option<String> {
+        let text = |part: &ToolContent| part.content.text.clone().or_else(|| part.path.clone());
+        let shown = || self.content.as_ref().map(|parts| parts.iter().filter_map(text).collect::<Vec<_>>().join("\n"));
+        match &self.raw_output {
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(Value::Null) | None => shown(),
+            Some(value) => shown().filter(|text| !text.is_empty()).or_else(|| Some(value.to_string())),
+        }
+    }
+}
