@@ -5,6 +5,7 @@
 
 mod chance;
 mod clock;
+mod limits;
 pub mod procedure;
 mod session;
 mod site;
@@ -12,5 +13,5 @@ mod state_folder;
 
 pub use chance::random_bits;
 pub use clock::SystemClock;
-pub use site::{RunSettings, Site};
+pub use site::{AgentSettings, RunSettings, Site, UnknownEngine};
 pub use state_folder::StateFolder;

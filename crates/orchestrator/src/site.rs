@@ -1,14 +1,18 @@
 //! Where a command works: repository, cards, state and settings, resolved by the command line.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proctor_cards::{BoxDefaults, Layout};
-use proctor_domain::procedure::Records;
+use proctor_domain::procedure::{Records, RunEngine};
+use proctor_domain::session::EngineName;
+use proctor_engine::agent::{EngineKind, EngineSetup, ModelTable};
+use proctor_process::confine::Confine;
 use proctor_workspace::Repository;
 
 use crate::StateFolder;
+use crate::procedure::absolute;
 
 /// Everything about a place that a run needs to know. It does not change while a command runs.
 pub struct Site {
@@ -41,9 +45,110 @@ pub struct RunSettings {
     pub linger: Vec<String>,
     /// Wall-clock limit of a shell phase without a `timeout` of its own.
     pub shell_timeout: Duration,
+    /// How agents are run.
+    pub agents: AgentSettings,
+}
+
+/// Settings that concern agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSettings {
+    /// The engine that drives them.
+    pub engine: EngineSetup,
+    /// Every engine that can be chosen, and how it is to be used.
+    pub setups: Vec<EngineSetup>,
+    /// What tiers of models are called.
+    pub models: ModelTable,
+    /// Wall-clock limit of an agent's session whose step has no `timeout`.
+    pub timeout: Duration,
+    /// How long an agent may give no sign of life.
+    pub silence: Duration,
+    /// The box they are held in.
+    pub confine: Confine,
+    /// Names of variables whose values are never written.
+    pub secrets: Vec<String>,
+    /// Whether an account is asked although a session was told to leave it alone for a while.
+    pub ignore_limits: bool,
+}
+
+/// A name that none of the engines has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("choose the engine `{name}`; there are {}", known.iter().map(EngineName::as_str).collect::<Vec<_>>().join(", "))]
+pub struct UnknownEngine {
+    /// The name.
+    pub name: EngineName,
+    /// Those that there are.
+    pub known: Vec<EngineName>,
+}
+
+impl AgentSettings {
+    /// What holds where nobody says anything. The scripted engine is this program itself.
+    pub fn usual(own_program: PathBuf) -> Self {
+        let setups = EngineKind::BUILT_IN.map(EngineSetup::usual).into_iter().map(|setup| match setup.kind {
+            EngineKind::Scripted => EngineSetup { program: own_program.clone(), ..setup },
+            EngineKind::Claude | EngineKind::Codex | EngineKind::OpenCode | EngineKind::Acp | EngineKind::Command => setup,
+        });
+        Self {
+            engine: EngineSetup::usual(EngineKind::Claude),
+            setups: setups.collect(),
+            models: ModelTable::default(),
+            timeout: Duration::from_secs(60 * 60),
+            silence: Duration::from_secs(15 * 60),
+            confine: Confine::Auto,
+            secrets: Vec::new(),
+            ignore_limits: false,
+        }
+    }
+
+    /// Takes the engine of this name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn choose(&mut self, name: &EngineName) -> Result<(), UnknownEngine> {
+        let named = self.setups.iter().find(|setup| setup.name == *name).cloned();
+        let known = || self.setups.iter().map(|setup| setup.name.clone()).collect();
+        self.engine = named.ok_or_else(|| UnknownEngine { name: name.clone(), known: known() })?;
+        Ok(())
+    }
+
+    /// Has the scripted engine follow this script.
+    pub fn follow_script(&mut self, path: &Path) {
+        let scripted = self.setups.iter_mut().chain([&mut self.engine]).filter(|setup| setup.kind == EngineKind::Scripted);
+        scripted.for_each(|setup| setup.script = Some(path.to_owned()));
+    }
+
+    /// Takes what drove a run when it was started.
+    ///
+    /// # Errors
+    /// The settings don't know that engine any more.
+    pub fn follow(&mut self, engine: &RunEngine) -> Result<(), UnknownEngine> {
+        self.choose(&engine.name)?;
+        if let Some(script) = &engine.script {
+            self.follow_script(&absolute(script));
+        }
+        Ok(())
+    }
 }
 
 impl Site {
+    /// The same place in another working tree of the repository.
+    pub(crate) fn moved_to(&self, repository: Repository, card_root: PathBuf) -> Self {
+        Self {
+            repository,
+            card_root,
+            layout: self.layout,
+            box_defaults: self.box_defaults.clone(),
+            state: self.state.clone(),
+            settings: self.settings.clone(),
+            program: self.program.clone(),
+            environment: self.environment.clone(),
+        }
+    }
+
+    /// A variable as the chosen engine's sessions see it.
+    pub(crate) fn engine_variable(&self, name: &str) -> Option<OsString> {
+        self.settings.agents.engine.variable(name, &|name| self.variable(name).map(ToOwned::to_owned))
+    }
+
     /// A variable of the caller's environment.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())

@@ -22,8 +22,8 @@ impl StateFolder {
     }
 
     /// Every folder that has to exist before a run can start.
-    pub fn folders(&self) -> [PathBuf; 4] {
-        ["runs", "sessions", "worktrees", "log"].map(|name| self.root.join(name))
+    pub fn folders(&self) -> [PathBuf; 5] {
+        ["runs", "sessions", "worktrees", "log", "conversations"].map(|name| self.root.join(name))
     }
 
     /// Held by the driver of a run while it lives.
@@ -44,6 +44,41 @@ impl StateFolder {
     /// The files of one session.
     pub fn session(&self, session: &SessionId) -> PathBuf {
         self.root.join("sessions").join(session.as_str())
+    }
+
+    /// Where engines of ours keep their conversations.
+    pub fn conversations(&self) -> PathBuf {
+        self.root.join("conversations")
+    }
+
+    /// What git would run, as it was before a session.
+    pub fn git_programs(&self, session: &SessionId) -> PathBuf {
+        self.session(session).join("git-programs.json")
+    }
+
+    /// What an agent changed of that, one line each; there when it did.
+    pub fn changed_programs(&self, session: &SessionId) -> PathBuf {
+        self.session(session).join("git-changed.txt")
+    }
+
+    /// What it had planted, for a person to look at.
+    pub fn planted(&self, session: &SessionId) -> PathBuf {
+        self.session(session).join("planted")
+    }
+
+    /// The working tree of an isolated run.
+    pub fn worktree(&self, run: &RunId) -> PathBuf {
+        self.root.join("worktrees").join(run.as_str())
+    }
+
+    /// Held while the branch of an isolated run is merged.
+    pub fn merge_lock(&self) -> PathBuf {
+        self.root.join("worktrees").join("merge.lock")
+    }
+
+    /// Held while the metadata of a worktree is made.
+    pub fn worktrees_lock(&self) -> PathBuf {
+        self.root.join("worktrees").join("metadata.lock")
     }
 
     /// Held by the host of a session while it lives.

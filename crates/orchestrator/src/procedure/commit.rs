@@ -4,17 +4,21 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use proctor_domain::procedure::{CommitPurpose, Failure, HaltReason, Outcome, Owed, Position, Records, RunEvent, StepState};
+use proctor_domain::procedure::{CommitPurpose, Failure, HaltReason, Outcome, Owed, Position, Records, RunEvent, Stage, StepState};
 use proctor_domain::session::Phase;
 use proctor_domain::{Branch, Oid, RepoPath, RunId};
-use proctor_process::killpoint;
+use proctor_process::{Watch, killpoint};
 use proctor_workspace::{CommitEnd, CommitFacts, CommitRequest, Hooks, Status};
 
-use super::driver::Driver;
+use super::driver::{Driver, Stop};
 use super::{Notice, ProcedureError, record};
 
 /// How long a resume waits for a git of the dead driver before it ends it. Slow hooks may take their time.
-const EFFECT_PATIENCE: Duration = Duration::from_secs(40);
+pub(super) const EFFECT_PATIENCE: Duration = Duration::from_secs(40);
+
+/// How long a driver that was asked to go waits for git and its hooks. It is to be gone within ten seconds; a commit without
+/// slow hooks ends in far less than this.
+const HOOK_PATIENCE: Duration = Duration::from_secs(4);
 
 impl Driver<'_> {
     /// Makes the commit that the run owes, or finds the one that an earlier driver made.
@@ -28,7 +32,7 @@ impl Driver<'_> {
         }
         self.save()?;
         let mut all_paths = paths.clone();
-        if let Some(card) = self.write_record()? {
+        if let Some(card) = self.write_record(&purpose)? {
             if purpose == CommitPurpose::Start {
                 self.untracked.push(card.clone());
             }
@@ -45,7 +49,10 @@ impl Driver<'_> {
             log: self.context.site.state.git_log(&self.run_id),
         };
         killpoint::reach("before commit");
-        let end = self.context.site.repository.commit(&request)?;
+        let Some(end) = self.watch_commit(&request)? else {
+            self.left_commit = true;
+            return Ok(());
+        };
         killpoint::reach("after commit");
         match end {
             CommitEnd::Committed(commit) => {
@@ -62,6 +69,17 @@ impl Driver<'_> {
             CommitEnd::SigningFailed { output } => self.refused(purpose, Failure::Signing { output }),
             CommitEnd::Refused { output } => self.refused(purpose, Failure::Git { output }),
         }
+    }
+
+    /// Waits for git, but not for a slow hook once the driver was asked to go: then the commit is for a resume to find.
+    fn watch_commit(&mut self, request: &CommitRequest) -> Result<Option<CommitEnd>, ProcedureError> {
+        let (signals, stop, notify) = (&self.signals, &mut self.stop, &mut *self.context.notify);
+        let mut patience = || {
+            stop.heed(signals, notify);
+            (*stop >= Stop::Now).then_some(HOOK_PATIENCE)
+        };
+        let mut watch = Watch { wake: signals.fd(), patience: &mut patience };
+        Ok(self.context.site.repository.commit_watched(request, Some(&mut watch))?)
     }
 
     /// After a restart: records the commit that an earlier driver planned and made, so that it is not taken for
@@ -98,7 +116,7 @@ impl Driver<'_> {
         }
     }
 
-    fn step_index(&self) -> Option<usize> {
+    pub(super) fn step_index(&self) -> Option<usize> {
         match self.run.position {
             Position::InStep(index, _) => Some(index),
             Position::Between | Position::Closing { .. } | Position::Ended(_) => None,
@@ -189,7 +207,12 @@ impl Driver<'_> {
     }
 
     /// Writes the run card as it will be true once the commit exists.
-    fn write_record(&self) -> Result<Option<RepoPath>, ProcedureError> {
+    ///
+    /// What agents left is committed without it: a judge must not take it for their work.
+    fn write_record(&self, purpose: &CommitPurpose) -> Result<Option<RepoPath>, ProcedureError> {
+        if matches!(purpose, CommitPurpose::Work(_)) {
+            return Ok(None);
+        }
         let (Records::Git, Some(folder)) = (self.run.started.records, &self.run.started.folder) else { return Ok(None) };
         let text = record::card(&self.run_id, &self.run, self.context.clock.now());
         record::write(&self.context.site.repository.work_tree, folder, &text).map(Some)
@@ -205,6 +228,10 @@ impl Driver<'_> {
         let procedure = single_line(&self.run.started.procedure);
         match (purpose, &self.run.position) {
             (CommitPurpose::Start, _) => format!("Start procedure: {procedure}"),
+            (CommitPurpose::Work(step), Position::InStep(_, Stage::CommittingWork { paths, .. })) => {
+                Self::work_subject(step.as_str(), paths)
+            }
+            (CommitPurpose::Work(step), _) => Self::work_subject(step.as_str(), &[]),
             (CommitPurpose::Step(step), Position::InStep(index, _)) => match &self.run.steps[*index].state {
                 StepState::Failing(failure) if failure.phase() == Some(Phase::Precheck) => {
                     format!("[procedure] Failed step: {step} (precheck)")
@@ -226,9 +253,14 @@ impl Driver<'_> {
     fn trailers(&self, purpose: &CommitPurpose) -> Vec<(String, String)> {
         let mut trailers =
             vec![("Procedure".to_owned(), single_line(&self.run.started.procedure)), ("Run".to_owned(), self.run_id.to_string())];
-        if let (CommitPurpose::Step(step), Position::InStep(index, _)) = (purpose, &self.run.position) {
+        if let (CommitPurpose::Step(step) | CommitPurpose::Work(step), Position::InStep(index, _)) = (purpose, &self.run.position) {
+            let record = &self.run.steps[*index];
             trailers.push(("Step".to_owned(), step.to_string()));
-            trailers.push(("Attempt".to_owned(), self.run.steps[*index].attempts.to_string()));
+            trailers.push(("Attempt".to_owned(), record.attempts.to_string()));
+            if let (CommitPurpose::Work(_), Some(session)) = (purpose, record.sessions.last()) {
+                trailers.push(("Commit-Source".to_owned(), "procedure-fallback".to_owned()));
+                trailers.push(("Session".to_owned(), session.id.to_string()));
+            }
         }
         trailers
     }
@@ -236,11 +268,14 @@ impl Driver<'_> {
     /// What the environment of the git that makes this commit carries, so that a later driver finds it alive.
     fn marker(&self, purpose: &CommitPurpose) -> String {
         let (step, attempt) = match (purpose, &self.run.position) {
-            (CommitPurpose::Step(step), Position::InStep(index, _)) => (step.as_str(), self.run.steps[*index].attempts),
+            (CommitPurpose::Step(step) | CommitPurpose::Work(step), Position::InStep(index, _)) => {
+                (step.as_str(), self.run.steps[*index].attempts)
+            }
             (CommitPurpose::Start, _) => ("start", 1),
-            (CommitPurpose::Step(_) | CommitPurpose::End, _) => ("end", 1),
+            (CommitPurpose::Step(_) | CommitPurpose::Work(_) | CommitPurpose::End, _) => ("end", 1),
         };
-        format!("{}/{step}/{attempt}/commit", self.run_id)
+        let effect = if matches!(purpose, CommitPurpose::Work(_)) { "work" } else { "commit" };
+        format!("{}/{step}/{attempt}/{effect}", self.run_id)
     }
 }
 
@@ -267,6 +302,6 @@ fn last_output(log: &Path) -> String {
 }
 
 /// A name from a card as part of a commit's subject or trailer.
-fn single_line(text: &str) -> String {
+pub(super) fn single_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

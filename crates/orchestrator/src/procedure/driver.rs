@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
-use proctor_domain::procedure::{Definition, Failure, HaltReason, Outcome, Owed, Position, Run, RunEvent, RunStarted, Stage, StepId};
+use proctor_domain::procedure::{Definition, Failure, HaltReason, Outcome, Owed, Position, Run, RunEvent, RunStarted, Stage, StepId, Task};
 use proctor_domain::retention::expiry_time;
-use proctor_domain::session::{Phase, SessionEnd, SessionReport};
+use proctor_domain::session::{SessionEnd, SessionReport};
 use proctor_domain::{CardDuration, Clock, ExitCode, Oid, RepoPath, RunId, SessionId, Timestamp};
 use proctor_engine::{Attached, Found, Waited};
 use proctor_journal::JournalStore;
+use proctor_process::confine::BoxKind;
 use proctor_process::killpoint;
 use proctor_process::lock::HeldLock;
 use proctor_process::{Signal, Signals};
 use proctor_workspace::Status;
 
-use super::{Notice, ProcedureError};
+use super::transcript::Transcript;
+use super::{Conversation, GoingOn, Notice, Place, ProcedureError, agents};
+use crate::limits::AccountLimits;
 use crate::{Site, random_bits};
 
 /// This many hosts of one step may die one after the other before the run halts.
@@ -61,6 +64,7 @@ impl Standing {
             Self::Ended(Outcome::Inconclusive) => ExitCode::Inconclusive,
             Self::Ended(Outcome::Skipped) => ExitCode::NothingToDo,
             Self::Interrupted => ExitCode::Interrupted,
+            Self::Halted(reason) if reason.is_parked() => ExitCode::Parked,
             Self::Halted(_) => ExitCode::Refused,
             Self::Running => ExitCode::Interrupted,
         }
@@ -87,6 +91,23 @@ impl Stop {
             Self::No => Self::AfterStep,
             Self::AfterStep => Self::Now,
             Self::Now | Self::Leave => Self::Leave,
+        }
+    }
+
+    /// Takes in what arrived since the last look.
+    pub(super) fn heed(&mut self, signals: &Signals, notify: &mut dyn FnMut(Notice<'_>)) {
+        for signal in signals.pending() {
+            let stop = match signal {
+                Signal::Interrupt => self.further(),
+                Signal::Terminate => Self::Now,
+                Signal::Hangup => Self::Leave,
+                // Not listened to.
+                Signal::Kill | Signal::Stop | Signal::Continue | Signal::FileSize | Signal::WindowChange => *self,
+            };
+            if stop > *self {
+                *self = stop;
+                notify(Notice::Heeded(stop));
+            }
         }
     }
 }
@@ -123,13 +144,21 @@ pub(super) struct Driver<'a> {
     pub(super) version: u64,
     /// Events that are decided and not yet in the journal. Nothing is done before they are.
     unsaved: Vec<(Timestamp, RunEvent)>,
-    signals: Signals,
+    pub(super) signals: Signals,
     pub(super) stop: Stop,
+    /// Whether git was left to end a commit by itself, for the next driver to find.
+    pub(super) left_commit: bool,
     attached: Option<Attached>,
+    /// What the session of an agent that is followed prints.
+    transcript: Option<Transcript>,
+    /// The kind of box that agents are held in, once this driver has chosen it.
+    pub(super) confined: Option<BoxKind>,
     /// What a resume found of the session that the run was in.
     pub(super) found: Option<Found>,
     /// The last moment at which the dead processes of the run can have changed the tree.
     pub(super) last_activity: Option<Timestamp>,
+    /// When the run last showed that it lived, before this driver took it over.
+    pub(super) last_sign: Option<Timestamp>,
     /// When an earlier driver recorded its last decision; what it did about that came later.
     pub(super) last_decision: Option<Timestamp>,
     /// What the tree looked like after our last write to it, as long as nothing has run since.
@@ -156,9 +185,13 @@ impl<'a> Driver<'a> {
             unsaved: Vec::new(),
             signals,
             stop: Stop::No,
+            left_commit: false,
             attached: None,
+            transcript: None,
+            confined: None,
             found: None,
             last_activity: None,
+            last_sign: None,
             last_decision: None,
             resting: None,
             surveyed: None,
@@ -198,6 +231,9 @@ impl<'a> Driver<'a> {
                 break;
             }
             self.step_once()?;
+            if self.left_commit {
+                return Ok(Standing::Interrupted);
+            }
         }
         self.note_leftovers()?;
         self.save()?;
@@ -216,13 +252,17 @@ impl<'a> Driver<'a> {
     /// Does the one thing that the run owes now.
     pub(super) fn step_once(&mut self) -> Result<(), ProcedureError> {
         match self.run.owes() {
+            Owed::MakeWorktree => self.make_worktree(),
             Owed::Begin(index) => self.begin(index),
-            Owed::OpenSession(index, phase) => self.open_session(index, phase),
+            Owed::OpenSession(index, task) => self.open_session(index, task),
             Owed::Drive(session) => self.drive_session(&session),
             Owed::Restore(index) => self.restore(index),
             Owed::PlanRetry { failure, pause } => self.plan_retry(failure, pause),
             Owed::Wait(until) => self.wait_until(until),
+            Owed::Collect(index) => self.collect(index),
             Owed::Survey(index) => self.survey(index),
+            Owed::Park(reason) => self.halt(reason),
+            Owed::Merge => self.merge(),
             Owed::Commit(purpose, paths) => self.commit(purpose, paths),
             Owed::End(outcome) => self.end(outcome),
             Owed::Nothing => Ok(()),
@@ -282,17 +322,32 @@ impl<'a> Driver<'a> {
     }
 
     /// A session is opened by recording it; the loop then finds that it owes driving it.
-    fn open_session(&mut self, index: usize, phase: Phase) -> Result<(), ProcedureError> {
+    fn open_session(&mut self, index: usize, task: Task) -> Result<(), ProcedureError> {
+        if let Some(reason) = self.held_back(task) {
+            return self.halt(reason);
+        }
         let session = SessionId::from_bits(random_bits()?);
-        (self.context.notify)(Notice::PhaseBegan(phase));
-        self.record(RunEvent::SessionOpened { session: session.clone(), phase })?;
+        (self.context.notify)(Notice::TaskBegan(task));
+        let evidence = self.evidence(index, task)?;
+        self.record(RunEvent::SessionOpened { session: session.clone(), phase: task.phase, work: task.work, evidence })?;
         self.save()?;
-        self.attached = Some(self.start_session(index, session, phase)?);
+        self.attached = Some(self.start_session(index, session, task)?);
         Ok(())
     }
 
-    fn start_session(&mut self, index: usize, session: SessionId, phase: Phase) -> Result<Attached, ProcedureError> {
-        let spec = self.session_spec(index, session, phase)?;
+    /// What keeps the account from being asked now: another session was told until when it has to be left alone.
+    fn held_back(&self, task: Task) -> Option<HaltReason> {
+        let agents = &self.context.site.settings.agents;
+        if !task.work.needs_engine() || agents.ignore_limits {
+            return None;
+        }
+        let limits = AccountLimits::beside(&self.context.site.state);
+        let until = limits.held_until(&agents.engine.name, &self.run_id, self.context.clock.now())?;
+        Some(HaltReason::Limited { engine: agents.engine.name.clone(), until: Some(until) })
+    }
+
+    fn start_session(&mut self, index: usize, session: SessionId, task: Task) -> Result<Attached, ProcedureError> {
+        let spec = self.session_spec(index, session, task)?;
         killpoint::reach("before host");
         let mut attached = proctor_engine::start(&spec, &self.context.site.program)?;
         attached.follow();
@@ -310,12 +365,17 @@ impl<'a> Driver<'a> {
                 None => return Ok(()),
             },
         };
+        self.transcript = self.open_task().filter(|task| task.work.needs_engine()).map(|_| Transcript::of(self.context.site));
         loop {
             if self.stop == Stop::Now {
                 attached.interrupt();
             }
             let notify = &mut *self.context.notify;
-            let waited = attached.wait(self.signals.fd(), &mut |progress| notify(Notice::Output(progress.bytes)))?;
+            let transcript = &mut self.transcript;
+            let waited = attached.wait(self.signals.fd(), &mut |progress| match transcript {
+                Some(transcript) => transcript.follow(&progress, notify),
+                None => notify(Notice::Output(progress.bytes)),
+            })?;
             match waited {
                 Waited::Ended(report) => {
                     killpoint::set_host(None);
@@ -344,41 +404,109 @@ impl<'a> Driver<'a> {
             Found::Live(mut attached) => {
                 attached.follow();
                 killpoint::set_host(attached.host().cloned());
-                (self.context.notify)(Notice::Attached);
+                self.tell_goes_on(GoingOn::Follows);
                 Ok(Some(attached))
             }
-            Found::Ended(report) => self.session_ended(session, report, Asked::Before).map(|()| None),
+            Found::Ended(report) => {
+                self.tell_goes_on(GoingOn::TakesReport);
+                self.session_ended(session, report, Asked::Before).map(|()| None)
+            }
             Found::Lost => {
                 proctor_engine::fence(&state.session(session), &state.session_lock(session))?;
                 self.session_lost(session).map(|()| None)
             }
             // It was recorded and its driver died before it started anything: this is still its first start.
             Found::NeverStarted => {
-                let Position::InStep(index, Stage::InSession(_, phase)) = self.run.position else { return Ok(None) };
-                self.start_session(index, session.clone(), phase).map(Some)
+                let Position::InStep(index, Stage::InSession(_, task)) = self.run.position else { return Ok(None) };
+                self.start_session(index, session.clone(), task).map(Some)
             }
         }
     }
 
     fn session_ended(&mut self, session: &SessionId, report: SessionReport, asked: Asked) -> Result<(), ProcedureError> {
         self.resting = None;
+        let verdict = self.leave_session(session)?.and_then(|task| agents::verdict(task, &report));
         let interrupted = report.end == SessionEnd::Interrupted && (asked == Asked::Now || self.stop > Stop::No);
-        self.record(RunEvent::SessionEnded { session: session.clone(), report: Box::new(report) })?;
+        let (index, task, cut) = (self.step_index(), self.open_task(), (report.end == SessionEnd::Interrupted, report.killed_by));
+        if let Some(agent) = &report.agent {
+            // A disk that has no room for it has none for the journal either, which says so.
+            let _ = AccountLimits::beside(&self.context.site.state).learn(&agent.engine, &report.end);
+        }
+        self.record(RunEvent::SessionEnded { session: session.clone(), report: Box::new(report), verdict })?;
+        // Judged again, a step is decided at once.
+        index.into_iter().for_each(|index| self.tell_if_decided(index));
         if interrupted {
-            self.halt(HaltReason::Interrupted)?;
+            return self.halt(HaltReason::Interrupted);
+        }
+        if let (Some(index), Some(task)) = (index, task) {
+            self.tell_again(index, task, &|conversation| match cut {
+                (true, _) => GoingOn::Interrupted { conversation },
+                (false, Some(signal)) => GoingOn::Killed { signal, conversation },
+                (false, None) => GoingOn::ForgotConversation,
+            });
         }
         Ok(())
     }
 
     fn session_lost(&mut self, session: &SessionId) -> Result<(), ProcedureError> {
         self.resting = None;
-        self.record(RunEvent::SessionLost { session: session.clone() })?;
+        let task = self.leave_session(session)?;
+        let ended_orphans = proctor_engine::ended_orphans(&self.context.site.state.session(session));
+        if ended_orphans > 0 {
+            (self.context.notify)(Notice::EndedOrphans { count: ended_orphans });
+        }
+        self.record(RunEvent::SessionLost { session: session.clone(), ended_orphans })?;
         let lost = self.run.current_step().map_or(0, |step| step.sessions.iter().rev().take_while(|one| one.report.is_none()).count());
         let lost = u32::try_from(lost).unwrap_or(u32::MAX);
         if lost.is_multiple_of(MOST_LOST_HOSTS) && lost > 0 {
-            self.halt(HaltReason::HostsLost(lost))?;
+            return self.halt(HaltReason::HostsLost(lost));
+        }
+        if let (Some(index), Some(task)) = (self.step_index(), task) {
+            self.tell_again(index, task, &|conversation| GoingOn::HostDied { conversation });
         }
         Ok(())
+    }
+
+    /// Tells that a session for the same task is opened again, if it is. What shells come to is told when the tree is put back.
+    fn tell_again(&mut self, index: usize, task: Task, how: &dyn Fn(Conversation) -> GoingOn) {
+        if task.work.needs_engine() && self.run.position == Position::InStep(index, Stage::Opening(task)) {
+            self.tell_goes_on(how(self.next_conversation(index, task.work)));
+        }
+    }
+
+    /// Tells with what the current step goes on.
+    pub(super) fn tell_goes_on(&mut self, how: GoingOn) {
+        let Position::InStep(index, stage) = &self.run.position else { return };
+        let task = match stage {
+            Stage::Opening(task) | Stage::InSession(_, task) => Some(*task),
+            Stage::Materialising { .. }
+            | Stage::Asking { .. }
+            | Stage::Questioned { .. }
+            | Stage::Limited { .. }
+            | Stage::Collecting { .. }
+            | Stage::CommittingWork { .. }
+            | Stage::Restoring { .. }
+            | Stage::Pausing(_)
+            | Stage::Settling
+            | Stage::Committing { .. } => None,
+        };
+        (self.context.notify)(Notice::GoesOn { at: place(&self.run, *index), task, how });
+    }
+
+    /// What the open session was for. After one of an agent, what git would run is looked at before git is used again.
+    fn leave_session(&self, session: &SessionId) -> Result<Option<Task>, ProcedureError> {
+        let task = self.open_task();
+        if task.is_some_and(Task::is_of_an_agent) {
+            agents::mend_programs(self.context.site, session)?;
+        }
+        Ok(task)
+    }
+
+    fn open_task(&self) -> Option<Task> {
+        match self.run.position {
+            Position::InStep(_, Stage::InSession(_, task)) => Some(task),
+            Position::InStep(..) | Position::Between | Position::Closing { .. } | Position::Ended(_) => None,
+        }
     }
 
     /// Waits between two attempts; a signal ends the wait.
@@ -398,35 +526,25 @@ impl<'a> Driver<'a> {
         let started = &self.run.started;
         let keep = if matches!(outcome, Outcome::Completed | Outcome::Skipped) { started.run_expiry } else { started.failed_run_expiry };
         let expires = expiry_time(self.context.clock.now(), keep);
-        self.record(RunEvent::Ended { outcome, expires })
+        self.clear_worktree(outcome)?;
+        let with_warnings = outcome == Outcome::Completed && self.run.has_warnings();
+        self.record(RunEvent::Ended { outcome, expires, with_warnings })
     }
 
     fn heed_signals(&mut self) {
-        for signal in self.signals.pending() {
-            let stop = match signal {
-                Signal::Interrupt => self.stop.further(),
-                Signal::Terminate => Stop::Now,
-                Signal::Hangup => Stop::Leave,
-                // Not listened to.
-                Signal::Kill | Signal::Stop | Signal::Continue | Signal::FileSize | Signal::WindowChange => self.stop,
-            };
-            if stop > self.stop {
-                self.stop = stop;
-                (self.context.notify)(Notice::Heeded(stop));
-            }
-        }
+        self.stop.heed(&self.signals, self.context.notify);
     }
 
     pub(super) fn tell_step_began(&mut self) {
         let Position::InStep(index, Stage::Opening(_) | Stage::Materialising { .. } | Stage::Settling) = self.run.position else { return };
-        let record = &self.run.steps[index];
-        (self.context.notify)(Notice::StepBegan {
-            step: &record.plan.id,
-            number: index + 1,
-            of: self.run.steps.len(),
-            attempt: record.attempts,
-        });
+        (self.context.notify)(Notice::StepBegan { at: place(&self.run, index) });
     }
+}
+
+/// The step with this index, in its present attempt.
+fn place(run: &Run, index: usize) -> Place<'_> {
+    let record = &run.steps[index];
+    Place { step: &record.plan.id, number: index + 1, of: run.steps.len(), attempt: record.attempts }
 }
 
 /// A run as the journal holds it.

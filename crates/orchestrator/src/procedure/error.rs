@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use proctor_cards::Finding;
 use proctor_domain::procedure::{HaltReason, InvalidInput, StepId, UnexpectedEvent};
-use proctor_domain::{RepoPath, RunId};
+use proctor_domain::session::EngineName;
+use proctor_domain::{Branch, RepoPath, RunId};
+use proctor_engine::agent::EngineKind;
 
 /// A failure of ours, or a refusal. What a run's own steps do is never one of these.
 #[derive(Debug, thiserror::Error)]
@@ -135,6 +137,16 @@ pub enum ProcedureError {
     /// Git.
     #[error(transparent)]
     Workspace(#[from] proctor_workspace::WorkspaceError),
+    /// What is kept beside a session can't be read or written as JSON.
+    #[error("read or write what is kept beside a session")]
+    Encode {
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The box for agents can't be made.
+    #[error(transparent)]
+    Confine(#[from] proctor_process::confine::ConfineError),
     /// A session host.
     #[error(transparent)]
     Host(#[from] proctor_engine::HostError),
@@ -205,15 +217,61 @@ pub enum Refusal {
         /// Its working tree.
         worktree: RepoPath,
     },
-    /// The card starts agents or has criteria that a model judges.
-    #[error("run step `{step}`: agents and judged instructions are not supported by this version; shells are")]
-    NeedsAgents {
-        /// The first such step.
+    /// The card needs an engine whose program is not there.
+    #[error("run step `{step}`: it needs the engine {engine}, and {reason}")]
+    NoEngine {
+        /// The first step that needs it.
         step: StepId,
+        /// The engine.
+        engine: EngineName,
+        /// Its kind.
+        kind: EngineKind,
+        /// One clause about what is missing.
+        reason: String,
     },
-    /// The card asks for a worktree of its own.
-    #[error("run this procedure: `isolation: worktree` is not supported by this version")]
-    NeedsWorktree,
+    /// An isolated run has to be merged into a branch in the end.
+    #[error("run this procedure in a worktree of its own: HEAD is on no branch that it could be merged into")]
+    NoBranchToMerge,
+    /// The run does not wait for an answer.
+    #[error("answer {run}: it asks nothing")]
+    NotAsking {
+        /// The run.
+        run: RunId,
+    },
+    /// An agent of the run asks a person, who has said nothing.
+    #[error("answer {run}: its agent asks something, and the answer has no words")]
+    WantsWords {
+        /// The run.
+        run: RunId,
+    },
+    /// The run asks whether it may go on.
+    #[error("answer {run}: it asks whether it may go on, and the answer is neither yes nor no")]
+    WantsDecision {
+        /// The run.
+        run: RunId,
+    },
+    /// The run has no check without a verdict.
+    #[error("judge {run} again: it has ended with a verdict on everything, or has not ended")]
+    NothingToJudge {
+        /// The run.
+        run: RunId,
+    },
+    /// The run has no branch that waits for its merge.
+    #[error("merge {run}: it has no branch that waits to be merged")]
+    NothingToMerge {
+        /// The run.
+        run: RunId,
+    },
+    /// The branch of a run can't be merged as things are.
+    #[error("merge {run}: {reason}")]
+    NotMerged {
+        /// The run.
+        run: RunId,
+        /// Its branch.
+        branch: Branch,
+        /// One sentence.
+        reason: String,
+    },
     /// A new definition was asked for in the middle of a step.
     #[error("change the definition of {run} now: it stopped in the middle of step `{step}`")]
     MidStep {

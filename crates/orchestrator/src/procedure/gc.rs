@@ -8,7 +8,7 @@ use proctor_workspace::{CommitRequest, Hooks};
 
 use super::lookup::{is_alive, load_run};
 use super::start::{WhenBusy, lock_run, lock_tree};
-use super::{Notice, ProcedureError, commit, paths, record, restore};
+use super::{Notice, ProcedureError, commit, isolated, paths, record, restore};
 use crate::Site;
 
 /// What `gc` decided and did.
@@ -48,10 +48,14 @@ pub fn collect_garbage(site: &Site, journal: &mut dyn JournalStore, clock: &dyn 
     let folders: Vec<RepoPath> =
         rows.iter().filter(|row| removed.contains(&row.run) && is_here(site, row)).filter_map(|row| row.folder.clone()).collect();
     remove_folders(site, journal, &folders)?;
+    // What can't be removed, like a worktree that somebody has locked, must not keep all that comes after it.
+    let mut failed = None;
     for run in &removed {
-        remove_state(site, journal, run)?;
+        if let Err(error) = remove_state(site, journal, run) {
+            failed.get_or_insert(error);
+        }
     }
-    Ok(report)
+    failed.map_or(Ok(report), Err)
 }
 
 fn is_here(site: &Site, row: &RunRow) -> bool {
@@ -134,6 +138,7 @@ fn remove_state(site: &Site, journal: &mut dyn JournalStore, run: &RunId) -> Res
             remove(&site.state.session(&session.id))?;
             remove(&site.state.session_lock(&session.id))?;
         }
+        isolated::remove_for_good(site, run, &loaded.run)?;
     }
     remove(&site.state.git_log(run))?;
     remove(&site.state.git_settings(run))?;
@@ -144,7 +149,7 @@ fn remove_state(site: &Site, journal: &mut dyn JournalStore, run: &RunId) -> Res
 }
 
 /// Removes a file or a folder; one that is gone already is fine.
-fn remove(path: &std::path::Path) -> Result<(), ProcedureError> {
+pub(super) fn remove(path: &std::path::Path) -> Result<(), ProcedureError> {
     // A link to a folder is removed itself, never what it leads to.
     let is_folder = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
     let removed = if is_folder { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };

@@ -1,7 +1,5 @@
 //! Finding runs and reading them.
 
-use std::path::Path;
-
 use proctor_domain::procedure::{Definition, Run, RunEvent};
 use proctor_domain::{RepoPath, RunId, SessionId, Timestamp};
 use proctor_journal::{JournalStore, RunFilter, RunsWanted, SkippedRuns};
@@ -19,7 +17,7 @@ pub struct LoadedRun {
     pub run: Run,
     /// The number of its events.
     pub version: u64,
-    /// When its newest event was recorded.
+    /// When its newest event was recorded, but for what people said to it: its own processes may have worked until then.
     pub newest_event: Timestamp,
 }
 
@@ -30,7 +28,8 @@ pub struct LoadedRun {
 pub fn load_run(journal: &dyn JournalStore, run_id: &RunId) -> Result<LoadedRun, ProcedureError> {
     let events = journal.read(run_id)?;
     let version = u64::try_from(events.len()).unwrap_or(u64::MAX);
-    let newest_event = events.last().map_or(Timestamp(0), |(at, _)| *at);
+    let own = |event: &RunEvent| !matches!(event, RunEvent::Answered { .. } | RunEvent::Retained { .. });
+    let newest_event = events.iter().rev().find(|(_, event)| own(event)).map_or(Timestamp(0), |(at, _)| *at);
     let damaged = |source| ProcedureError::DamagedRun { run: run_id.clone(), source };
     let run = Run::replay(events).map_err(damaged)?.ok_or_else(|| ProcedureError::EmptyRun { run: run_id.clone() })?;
     Ok(LoadedRun { run_id: run_id.clone(), run, version, newest_event })
@@ -58,20 +57,24 @@ pub fn find_run(site: &Site, journal: &dyn JournalStore, text: &str) -> Result<R
 /// # Errors
 /// The journal can't be read.
 pub fn newest_run(site: &Site, journal: &dyn JournalStore, wanted: RunsWanted) -> Result<Option<RunId>, ProcedureError> {
-    let filter = RunFilter { wanted, skipped: SkippedRuns::Shown, limit: Some(1), ..here(site) };
-    if let Some(row) = journal.runs(&filter)?.into_iter().next() {
-        return Ok(Some(row.run));
-    }
-    let anywhere = RunFilter { worktree: None, limit: None, ..filter };
+    let anywhere = RunFilter { wanted, skipped: SkippedRuns::Shown, ..RunFilter::default() };
     Ok(journal.runs(&anywhere)?.into_iter().find(|row| is_here(site, &row.worktree)).map(|row| row.run))
 }
 
-/// Whether a run that was started in `worktree` belongs to this working tree: it is the same, or it was moved here.
+/// Whether a run that works in `worktree` belongs to this working tree: it is the same, it was moved here, or it is the
+/// run's own.
 pub(super) fn is_here(site: &Site, worktree: &RepoPath) -> bool {
     // Of a working tree that is gone only its new place can go on with the runs. The main one alone can be moved
     // without git's knowledge.
     let is_main = site.repository.git_dir == site.repository.common_dir;
-    *worktree == paths::stored(&site.repository.work_tree) || (is_main && !paths::on_disk(Path::new("/"), worktree).exists())
+    *worktree == paths::stored(&site.repository.work_tree)
+        || is_isolated(site, worktree)
+        || (is_main && !paths::absolute(worktree).exists())
+}
+
+/// Whether this is a working tree that Proctor made for one run.
+pub(super) fn is_isolated(site: &Site, worktree: &RepoPath) -> bool {
+    paths::absolute(worktree).starts_with(site.state.root().join("worktrees"))
 }
 
 /// Every run of this working tree.

@@ -1,5 +1,7 @@
 //! Runs of procedures: start, drive, stop, resume, remove.
 
+mod agents;
+mod answer;
 mod at_rest;
 mod commit;
 mod driver;
@@ -7,24 +9,32 @@ mod error;
 mod folder;
 mod gc;
 mod inputs;
+mod isolated;
 mod lookup;
 mod notice;
 mod paths;
 mod pin;
 mod record;
+mod rejudge;
 mod restore;
 mod resume;
 mod since;
 mod start;
 mod step;
 mod stop;
+mod transcript;
 
+pub use answer::answer_run;
 pub use driver::{RunEnd, Standing, Stop};
 pub use error::{ProcedureError, Refusal};
 pub use gc::{GcReport, collect_garbage, plan_garbage};
+pub use isolated::merge_run;
 pub use lookup::{LoadedRun, find_run, is_alive, load_run, newest_run};
-pub use notice::Notice;
+pub use notice::{Conversation, GoingOn, Notice, Place};
+pub(crate) use paths::absolute;
 pub use pin::{Keep, keep_run};
+pub use rejudge::rejudge_run;
 pub use resume::{Attitude, NewDefinition, ResumeRequest, Resumption, resume_run};
+pub use since::last_sign;
 pub use start::{Dirty, Plan, PlannedStep, StartRequest, WhenBusy, plan_run, start_run};
 pub use stop::{StopEnd, stop_run};

@@ -15,3 +15,8 @@ pub(crate) fn stored(path: &Path) -> RepoPath {
 pub(crate) fn on_disk(work_tree: &Path, path: &RepoPath) -> PathBuf {
     work_tree.join(OsStr::from_bytes(path.as_bytes()))
 }
+
+/// A path that was absolute when it was [`stored`], on disk.
+pub(crate) fn absolute(path: &RepoPath) -> PathBuf {
+    on_disk(Path::new("/"), path)
+}

@@ -3,17 +3,20 @@
 use std::collections::BTreeSet;
 
 use proctor_cards::{Source, read_procedure};
-use proctor_domain::procedure::{HaltReason, Outcome, Owed, Position, RunEvent, StepPlan};
+use proctor_domain::procedure::{HaltReason, Outcome, Owed, Position, RunEvent, Stage, StepPlan, Task};
+use proctor_domain::session::{SessionRecord, Work};
 use proctor_domain::{Clock, Oid, RepoPath, RunId};
 use proctor_engine::Found;
 use proctor_journal::JournalStore;
+use proctor_process::lock;
 use proctor_workspace::Status;
 
 use super::driver::{Context, Driver, DriverLocks, RunEnd, Standing, Stop, Stored};
+use super::isolated::site_of;
 use super::lookup::{LoadedRun, definition_of, is_here, load_run};
 use super::restore::salvage_prefix;
-use super::start::{WhenBusy, lock_run, lock_tree, refuse_unsupported};
-use super::{Notice, ProcedureError, Refusal, since};
+use super::start::{WhenBusy, check_engine, lock_run, lock_tree};
+use super::{GoingOn, Notice, ProcedureError, Refusal, agents, since};
 use crate::Site;
 
 /// What the caller of `procedure resume` asks for.
@@ -78,7 +81,8 @@ pub fn resume_run(
     {
         return Ok(Resumption::Over { standing: Standing::at_rest(&loaded.run), loaded: Box::new(loaded) });
     }
-    let mut driver = take_over(Context { site, journal, clock, notify }, loaded)?;
+    let own = site_of(site, &loaded.run)?;
+    let mut driver = take_over(Context { site: own.as_ref().unwrap_or(site), journal, clock, notify }, loaded)?;
     driver.prepare_resume(&request).map_err(|error| driver.stopped(error))?;
     driver.drive().map(|end| Resumption::Driven(Box::new(end)))
 }
@@ -92,15 +96,23 @@ pub(super) fn take_over(context: Context<'_>, loaded: LoadedRun) -> Result<Drive
     }
     let run_lock = lock_run(site, &run_id)?.ok_or_else(|| Refusal::Live { run: run_id.clone() })?;
     let tree = lock_tree(site, context.journal, context.notify, &run_id, WhenBusy::Refuse)?;
+    if let Some(session) = loaded.run.open_session()
+        && lock::holder_if_held(&site.state.session_lock(session))?.is_none()
+    {
+        // Its driver may have died before it looked at what an agent had planted.
+        agents::mend_programs(site, session)?;
+    }
     site.repository.guard_config(Some(&site.state.git_settings(&run_id)))?;
     // Read again under the lock: its driver may have written its last events in between.
     let loaded = load_run(context.journal, &run_id)?;
     let definition = definition_of(site, context.journal, &loaded)?;
     let last_activity = since::last_activity(site, &loaded);
+    let last_sign = since::last_sign(site, &loaded);
     let last_decision = loaded.newest_event;
     let stored = Stored { run_id, run: loaded.run, definition, version: loaded.version };
     let mut driver = Driver::new(context, DriverLocks { _run: run_lock, _tree: tree }, stored)?;
     driver.last_activity = Some(last_activity);
+    driver.last_sign = Some(last_sign);
     driver.last_decision = Some(last_decision);
     Ok(driver)
 }
@@ -117,15 +129,41 @@ impl Driver<'_> {
             self.tell_resumed();
             return Ok(());
         }
+        self.clear_own_locks()?;
         self.adopt_own_commit()?;
         let (head, foreign) = self.check_foreign(request.attitude)?;
         let (accepted, snapshot) = self.accept(foreign)?;
         self.tell_resumed();
-        self.record(RunEvent::Resumed { head, accepted, snapshot, directive: request.directive.clone() })?;
+        let (halt, over) = (self.run.halt.clone(), matches!(self.run.position, Position::Ended(_)));
+        // One that stopped in good order has recorded when.
+        let last_sign = self.last_sign.filter(|_| halt.is_none() && !over);
+        self.record(RunEvent::Resumed { head, accepted, snapshot, directive: request.directive.clone(), last_sign })?;
+        self.tell_how(halt.as_ref(), over);
         if let NewDefinition::Take(source) = &request.definition {
             self.redefine(source)?;
         }
         self.save()
+    }
+
+    /// Tells with what the step goes on that the run stopped in. What became of an open session is told when it is looked at,
+    /// and what is put back when that is done.
+    fn tell_how(&mut self, halt: Option<&HaltReason>, was_over: bool) {
+        let Position::InStep(index, stage) = &self.run.position else { return };
+        if matches!(stage, Stage::InSession(..) | Stage::Restoring { .. } | Stage::Pausing(_)) {
+            return;
+        }
+        let next = if let Stage::Opening(task) = stage { Some(task.work) } else { None };
+        let how = match (halt, next) {
+            (Some(HaltReason::Interrupted), Some(work)) if self.run.steps[*index].was_interrupted(work) => {
+                GoingOn::Interrupted { conversation: self.next_conversation(*index, work) }
+            }
+            (Some(HaltReason::HostsLost(_)), Some(work)) => GoingOn::HostDied { conversation: self.next_conversation(*index, work) },
+            (Some(HaltReason::Limited { .. }), _) => GoingOn::AfterLimit,
+            (Some(HaltReason::Approval { .. } | HaltReason::Question { .. }), _) => GoingOn::Answered,
+            (_, _) if was_over => GoingOn::JudgesAgain,
+            (_, _) => GoingOn::Continues,
+        };
+        self.tell_goes_on(how);
     }
 
     fn tell_resumed(&mut self) {
@@ -151,6 +189,10 @@ impl Driver<'_> {
 
     /// HEAD as the run may take it to be, and the foreign paths that were accepted.
     fn check_foreign(&mut self, attitude: Attitude) -> Result<(Option<Oid>, Vec<RepoPath>), ProcedureError> {
+        if self.run.merged.is_some() {
+            // Nothing is left to do in its worktree, which may be gone; what the user's own looks like is not its business.
+            return Ok((self.run.head.clone(), Vec::new()));
+        }
         let status = self.context.site.repository.status()?;
         if let Some(reason) = self.moved(&status) {
             return Err(self.cannot_go_on(reason));
@@ -226,7 +268,7 @@ impl Driver<'_> {
     fn redefine(&mut self, source: &Source) -> Result<(), ProcedureError> {
         let site = self.context.site;
         let definition = read_procedure(source, site.layout, &site.box_defaults).map_err(ProcedureError::Card)?.definition;
-        refuse_unsupported(&definition)?;
+        check_engine(site, &definition)?;
         while let Owed::Drive(_) | Owed::Restore(_) = self.run.owes() {
             self.step_once()?;
         }
@@ -244,8 +286,13 @@ impl Driver<'_> {
     /// Once a phase has ended, or a failed attempt is repeated on the tree as it is, the tree holds work of a step
     /// that would begin anew, and that would stop it.
     fn may_redefine(&self) -> bool {
-        let Owed::OpenSession(index, phase) = self.run.owes() else { return false };
+        let Owed::OpenSession(index, task) = self.run.owes() else { return false };
         let step = &self.run.steps[index];
-        step.plan.phases.first() == Some(&phase) && step.earlier_failures.is_empty() && self.stop == Stop::No
+        // An agent keeps what it did, so its step can't begin anew.
+        let begins_with_shells = task.work == Work::Shells && step.plan.tasks().first() == Some(&task);
+        // After a failure nothing was done again yet; what there is to do is to be asked of the judge.
+        let only_lacks_its_verdict =
+            task == Task::judge(1) && step.present_sessions().last().is_some_and(SessionRecord::is_of_a_mute_judge);
+        (begins_with_shells || only_lacks_its_verdict) && step.earlier_failures.is_empty() && self.stop == Stop::No
     }
 }

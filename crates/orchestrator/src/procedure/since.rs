@@ -30,6 +30,16 @@ pub(super) fn last_activity(site: &Site, loaded: &LoadedRun) -> Timestamp {
     loaded.newest_event.max(sign_of_life.unwrap_or(loaded.newest_event)).plus_millis(SLACK_MILLIS)
 }
 
+/// The last moment at which the run is known to have lived: of one that stands still, when it came to that.
+pub fn last_sign(site: &Site, loaded: &LoadedRun) -> Timestamp {
+    let recorded = loaded.run.last_event();
+    let Some(session) = loaded.run.open_session().filter(|_| loaded.run.halt.is_none()) else { return recorded };
+    let folder = site.state.session(session);
+    let lived = folder.join("host.json").exists();
+    let touched = || lived.then(|| proctor_engine::last_sign_of_life(&site.state.session_lock(session)).and_then(timestamp)).flatten();
+    recorded.max(modified(&folder.join("report.json")).or_else(touched).unwrap_or(recorded))
+}
+
 fn modified(file: &Path) -> Option<Timestamp> {
     file.metadata().ok()?.modified().ok().and_then(timestamp)
 }

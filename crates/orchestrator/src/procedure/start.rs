@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use proctor_cards::{Source, read_procedure};
-use proctor_domain::procedure::{Definition, Isolation, Records, RunStarted, StepId, StepPlan};
-use proctor_domain::session::Phase;
-use proctor_domain::{Clock, Oid, RepoPath, RunId, SessionId, retention};
+use proctor_domain::procedure::{Definition, Isolated, Isolation, Records, Run, RunEngine, RunEvent, RunStarted, StepId, StepPlan, Task};
+use proctor_domain::{Branch, Clock, Oid, RepoPath, RunId, SessionId, retention};
+use proctor_engine::agent::EngineKind;
 use proctor_journal::{JournalStore, RunFilter, RunsWanted};
 use proctor_process::ProcessIdentity;
 use proctor_process::lock::{self, Attempt, HeldLock};
+use proctor_process::{find_program, killpoint};
 use proctor_workspace::{ChangeKind, Status, worktree_key};
 
 use super::driver::{Context, Driver, DriverLocks, RunEnd, Stored};
+use super::isolated::{branch_of, isolation, site_of};
 use super::lookup::{is_around_us, living_session, load_run};
 use super::{Notice, ProcedureError, Refusal, folder, inputs, paths, restore};
 use crate::{Site, random_bits};
@@ -77,8 +79,10 @@ pub struct PlannedStep {
     pub id: StepId,
     /// Its description.
     pub description: String,
-    /// The phases that have shells.
-    pub phases: Vec<Phase>,
+    /// Its sessions, in order, if all goes well.
+    pub tasks: Vec<Task>,
+    /// What a person is asked before it does its work.
+    pub approve: Option<String>,
     /// Its condition, not evaluated: it may depend on outputs.
     pub when: Option<String>,
     /// Whether `--step` chose another one.
@@ -126,7 +130,8 @@ pub fn plan_run(site: &Site, request: &StartRequest) -> Result<Plan, ProcedureEr
     let steps = checked.definition.steps.iter().zip(plans).map(|(step, plan)| PlannedStep {
         id: step.id.clone(),
         description: step.description.clone(),
-        phases: plan.phases,
+        tasks: plan.tasks(),
+        approve: plan.approve,
         when: step.when.clone(),
         selected: checked.only.as_ref().is_none_or(|only| *only == step.id),
     });
@@ -140,15 +145,23 @@ pub fn plan_run(site: &Site, request: &StartRequest) -> Result<Plan, ProcedureEr
     })
 }
 
-/// Refuses what this version can't run.
-pub(super) fn refuse_unsupported(definition: &Definition) -> Result<(), Refusal> {
-    if let Some(step) = definition.steps.iter().find(|step| step.needs_agents()) {
-        return Err(Refusal::NeedsAgents { step: step.id.clone() });
+/// Refuses a card that needs an engine which can't be started here: better than a run that finds out in the night.
+pub(super) fn check_engine(site: &Site, definition: &Definition) -> Result<(), Refusal> {
+    let Some(step) = definition.steps.iter().find(|step| step.needs_agents()) else { return Ok(()) };
+    let setup = &site.settings.agents.engine;
+    let missing = |reason: String| Refusal::NoEngine { step: step.id.clone(), engine: setup.name.clone(), kind: setup.kind, reason };
+    if find_program(&setup.program, site.variable("PATH").unwrap_or_default()).is_none() {
+        return Err(missing(format!("its program `{}` is not found", setup.program.display())));
     }
-    if definition.isolation == Some(Isolation::Worktree) {
-        return Err(Refusal::NeedsWorktree);
+    if let Some(name) = setup.missing_variable(&|name| site.variable(name).map(ToOwned::to_owned)) {
+        return Err(missing(format!("its settings take a value from the variable {name}, which is not set")));
     }
-    Ok(())
+    match (setup.kind, &setup.script) {
+        (EngineKind::Scripted, None) => Err(missing("no script says what it does".to_owned())),
+        (EngineKind::Scripted, Some(script)) if !script.is_file() => Err(missing(format!("its script {} is not there", script.display()))),
+        (EngineKind::Scripted | EngineKind::Claude | EngineKind::Codex | EngineKind::OpenCode, _)
+        | (EngineKind::Acp | EngineKind::Command, _) => Ok(()),
+    }
 }
 
 /// Starts a run and drives it as far as it goes.
@@ -163,9 +176,14 @@ pub fn start_run(
     request: &StartRequest,
 ) -> Result<RunEnd, ProcedureError> {
     let checked = check(site, request)?;
-    refuse_unsupported(&checked.definition)?;
+    check_engine(site, &checked.definition)?;
     let run_id = RunId::from_bits(random_bits()?);
-    let tree = lock_tree(site, journal, notify, &run_id, request.when_busy)?;
+    make_folders(site)?;
+    // An isolated run works elsewhere, and leaves this tree to whoever is in it.
+    let tree = match checked.definition.isolation {
+        Some(Isolation::Worktree) => None,
+        Some(Isolation::InPlace) | None => Some(lock_tree(site, journal, notify, &run_id, request.when_busy)?),
+    };
     // Before the first look at the tree, and kept for resumes: what a step plants in git's settings must not be taken
     // for the user's own later.
     let settings = site.state.git_settings(&run_id);
@@ -177,31 +195,58 @@ pub fn start_run(
     })?;
     let run_lock = lock_run(site, &run_id)?.ok_or_else(|| Refusal::Live { run: run_id.clone() })?;
     let snapshot = journal.put_snapshot(&request.source.text)?;
-    let started = started(site, clock, request, &checked, (&run_id, snapshot, &status))?;
-    let procedure = started.procedure.clone();
-    let context = Context { site, journal, clock, notify };
-    (context.notify)(Notice::Started { run: &run_id, procedure: &procedure, steps: started.steps.len() });
-    let run = proctor_domain::procedure::Run::start(clock.now(), started.clone());
+    let isolated = isolation(site, &checked.definition, &status)?;
+    let started = started(site, clock, request, &checked, (&run_id, snapshot, &status, isolated))?;
+    let steps = started.steps.len();
+    (notify)(Notice::Started { run: &run_id, procedure: &started.procedure, steps, isolated: started.isolated.as_ref() });
+    let run = Run::start(clock.now(), started);
     let stored = Stored { run_id, run, definition: checked.definition, version: 0 };
-    let mut driver = Driver::new(context, DriverLocks { _run: run_lock, _tree: tree }, stored)?;
+    let Some(tree) = tree else {
+        return drive_isolated(Context { site, journal, clock, notify }, stored, run_lock, request.when_busy);
+    };
+    let locks = DriverLocks { _run: run_lock, _tree: tree };
+    let started = stored.run.started.clone();
+    let mut driver = Driver::new(Context { site, journal, clock, notify }, locks, stored)?;
     driver.record_start(started);
     driver.resting = Some(status);
     driver.drive()
 }
 
+/// Drives a new run in a worktree of its own. It is recorded before the worktree is made, so that nothing is made that
+/// nobody knows of.
+fn drive_isolated(context: Context<'_>, mut stored: Stored, run_lock: HeldLock, when_busy: WhenBusy) -> Result<RunEnd, ProcedureError> {
+    let Context { site, journal, clock, notify } = context;
+    let start = RunEvent::Started(Box::new(stored.run.started.clone()));
+    killpoint::reach("before append");
+    stored.version = journal.append(&stored.run_id, 0, &[(stored.run.started_at, start)])?;
+    killpoint::reach("after append");
+    let stopped = |source: ProcedureError| ProcedureError::Stopped { run: stored.run_id.clone(), source: Box::new(source) };
+    let own = site_of(site, &stored.run).map_err(stopped)?;
+    let site = own.as_ref().unwrap_or(site);
+    let tree = lock_tree(site, journal, notify, &stored.run_id, when_busy)?;
+    site.repository.guard_config(Some(&site.state.git_settings(&stored.run_id)))?;
+    Driver::new(Context { site, journal, clock, notify }, DriverLocks { _run: run_lock, _tree: tree }, stored)?.drive()
+}
+
+/// What the run is to know of itself, and where an isolated one works.
 fn started(
     site: &Site,
     clock: &dyn Clock,
     request: &StartRequest,
     checked: &Checked,
-    (run_id, snapshot, status): (&RunId, String, &Status),
+    (run_id, snapshot, status, isolated): (&RunId, String, &Status, Option<Isolated>),
 ) -> Result<RunStarted, ProcedureError> {
     let definition = &checked.definition;
-    let foreign = status.paths();
+    // What is uncommitted stays in the tree where it is: an isolated run begins with the commit.
+    let foreign = if isolated.is_some() { Vec::new() } else { status.paths() };
     let foreign_snapshot = if foreign.is_empty() { None } else { Some(save_foreign(site, run_id, &foreign, status)?) };
     let folder = match checked.records {
         Records::Git => Some(folder::free(site, &definition.name, clock.now())),
         Records::State => None,
+    };
+    let (worktree, branch) = match &isolated {
+        Some(_) => (paths::stored(&site.state.worktree(run_id)), Branch::Named(branch_of(run_id, &definition.name))),
+        None => (paths::stored(&site.repository.work_tree), status.branch.clone()),
     };
     Ok(RunStarted {
         procedure: definition.name.clone(),
@@ -212,16 +257,24 @@ fn started(
         directive: request.directive.clone(),
         inputs: checked.inputs.clone(),
         only: checked.only.clone(),
-        worktree: paths::stored(&site.repository.work_tree),
+        worktree,
         card_root: relative_to(&site.repository.work_tree, &site.card_root),
-        branch: status.branch.clone(),
+        branch,
         head: status.head.clone(),
         folder,
         foreign,
         foreign_snapshot,
         run_expiry: definition.run_expiry.unwrap_or(retention::COMPLETED),
         failed_run_expiry: definition.failed_run_expiry.unwrap_or(retention::FAILED),
+        isolated,
+        engine: definition.needs_agents().then(|| engine_of(site)),
     })
+}
+
+/// What drives agents here.
+fn engine_of(site: &Site) -> RunEngine {
+    let setup = &site.settings.agents.engine;
+    RunEngine { name: setup.name.clone(), script: setup.script.as_deref().map(paths::stored) }
 }
 
 fn save_foreign(site: &Site, run_id: &RunId, paths: &[RepoPath], status: &Status) -> Result<Oid, ProcedureError> {
@@ -289,10 +342,7 @@ pub(super) fn lock_tree(
     run_id: &RunId,
     when_busy: WhenBusy,
 ) -> Result<HeldLock, ProcedureError> {
-    // Somebody may have cleared the state folder since it was made.
-    for folder in site.state.folders() {
-        std::fs::create_dir_all(&folder).map_err(|source| ProcedureError::Write { path: folder, source })?;
-    }
+    make_folders(site)?;
     let path = site.state.worktree_lock(&worktree_key(&site.repository.work_tree));
     let holder_text = holder_text(run_id)?;
     loop {
@@ -312,6 +362,14 @@ pub(super) fn lock_tree(
         notify(Notice::Waiting { holder: other.to_string() });
         lock::wait_until_free(&site.state.session_lock(&session))?;
     }
+}
+
+/// Somebody may have cleared the state folder since it was made.
+fn make_folders(site: &Site) -> Result<(), ProcedureError> {
+    for folder in site.state.folders() {
+        std::fs::create_dir_all(&folder).map_err(|source| ProcedureError::Write { path: folder, source })?;
+    }
+    Ok(())
 }
 
 /// Refuses unless the caller waits, and waiting can have an end: whoever is around us waits for us.
@@ -344,11 +402,11 @@ pub(super) fn lock_run(site: &Site, run_id: &RunId) -> Result<Option<HeldLock>, 
 }
 
 /// What a driver writes into its locks: its run, and how to signal it.
-fn holder_text(run_id: &RunId) -> Result<String, ProcedureError> {
+pub(super) fn holder_text(run_id: &RunId) -> Result<String, ProcedureError> {
     let identity = ProcessIdentity::current()?;
     Ok(format!("{run_id} {identity}"))
 }
 
-fn run_in_holder(holder: &str) -> String {
+pub(super) fn run_in_holder(holder: &str) -> String {
     holder.split_whitespace().next().unwrap_or("another process").to_owned()
 }

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use proctor_cards::template;
-use proctor_domain::procedure::{Failure, RunEvent, SkipReason, StepId, StepSpec, StepState};
-use proctor_domain::session::Phase;
+use proctor_domain::procedure::{Failure, RunEvent, SkipReason, StepId, StepSpec, StepState, Task};
 use proctor_domain::{RepoPath, SessionId};
 use proctor_engine::SessionSpec;
 use proctor_workspace::{Change, Status, too_much};
@@ -62,18 +61,16 @@ impl Driver<'_> {
             .ok_or_else(|| Failure::Template { key: "steps".to_owned(), reason: format!("`{step}` is not in the card") })
     }
 
-    pub(super) fn session_spec(&self, index: usize, session: SessionId, phase: Phase) -> Result<SessionSpec, ProcedureError> {
+    pub(super) fn session_spec(&mut self, index: usize, session: SessionId, task: Task) -> Result<SessionSpec, ProcedureError> {
+        if let Some(errand) = self.errand(index, task)? {
+            return self.agent_session_spec(index, session, (task, errand));
+        }
         let lost = || ProcedureError::LostDefinition { run: self.run_id.clone(), source: None };
         let step = self.definition.step(&self.run.steps[index].plan.id).ok_or_else(lost)?;
-        let owner = SessionOwner {
-            run_id: &self.run_id,
-            run: &self.run,
-            definition: &self.definition,
-            step,
-            attempt: self.run.steps[index].attempts,
-        };
+        let record = &self.run.steps[index];
+        let owner = SessionOwner { run_id: &self.run_id, run: &self.run, definition: &self.definition, step, record };
         // The templates were evaluated when the step began, with the same values.
-        shell_session(self.context.site, &owner, session, phase).map_err(|_| lost())
+        shell_session(self.context.site, &owner, session, task.phase).map_err(|_| lost())
     }
 
     /// Looks at what the step left in the tree, once its phases are over.
@@ -82,11 +79,12 @@ impl Driver<'_> {
         if let Some(reason) = self.moved(&status) {
             return self.halt(reason);
         }
-        let baseline = self.run.steps[index].baseline.clone();
-        let commits = if status.head == baseline {
+        // What the step's agents committed, and what was committed for them, was collected before.
+        let known = self.run.head.clone();
+        let commits = if status.head == known {
             Vec::new()
         } else {
-            match self.commits_after(baseline.as_ref(), &status)? {
+            match self.commits_after(known.as_ref(), &status)? {
                 Ok(commits) => commits,
                 Err(reason) => return self.halt(reason),
             }
@@ -95,8 +93,7 @@ impl Driver<'_> {
             self.keep_detached(status.head.as_ref())?;
         }
         let changed = self.changed_paths(&status);
-        let untracked: BTreeSet<RepoPath> = status.untracked().into_iter().collect();
-        self.untracked = changed.iter().filter(|path| untracked.contains(path)).cloned().collect();
+        self.note_untracked(&changed, &status);
         let failure = self.survey_failure(index, &status, &changed)?;
         self.record(RunEvent::Surveyed { changed, commits, failure })?;
         if self.run.steps[index].is_decided() {
@@ -133,16 +130,21 @@ impl Driver<'_> {
                 if let Some(failure) = self.outputs_failure(index) {
                     return Ok(Some(failure));
                 }
-                let wanted: BTreeSet<&RepoPath> = changed.iter().collect();
-                let changes: Vec<Change> = status.changes.iter().filter(|change| wanted.contains(&change.path)).cloned().collect();
-                let too_much = too_much(&self.context.site.repository, &changes).err();
-                Ok(too_much.map(|reason| Failure::Uncommittable { reason: reason.to_string() }))
+                Ok(self.too_much_to_commit(status, changed))
             }
             StepState::Pending | StepState::Failing(_) | StepState::Completed | StepState::Skipped(_) | StepState::Failed(_) => Ok(None),
         }
     }
 
-    fn touched_foreign(&self) -> Result<Vec<RepoPath>, ProcedureError> {
+    /// Whether these changes are more than a step can have meant to leave.
+    pub(super) fn too_much_to_commit(&self, status: &Status, changed: &[RepoPath]) -> Option<Failure> {
+        let wanted: BTreeSet<&RepoPath> = changed.iter().collect();
+        let changes: Vec<Change> = status.changes.iter().filter(|change| wanted.contains(&change.path)).cloned().collect();
+        let too_much = too_much(&self.context.site.repository, &changes).err();
+        too_much.map(|reason| Failure::Uncommittable { reason: reason.to_string() })
+    }
+
+    pub(super) fn touched_foreign(&self) -> Result<Vec<RepoPath>, ProcedureError> {
         let Some(before) = &self.foreign_snapshot else { return Ok(Vec::new()) };
         let repository = &self.context.site.repository;
         let now = repository.snapshot(&self.run.started.foreign)?;

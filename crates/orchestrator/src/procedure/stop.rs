@@ -9,6 +9,7 @@ use proctor_journal::JournalStore;
 use proctor_process::{ProcessIdentity, Signal, lock};
 
 use super::driver::{Context, Stop};
+use super::isolated::site_of;
 use super::lookup::{is_alive, load_run};
 use super::resume::take_over;
 use super::{Notice, ProcedureError};
@@ -47,7 +48,8 @@ pub fn stop_run(
     if matches!(loaded.run.position, Position::Ended(_)) || !is_alive(site, &loaded)? {
         return Ok(StopEnd::NotRunning);
     }
-    let mut driver = take_over(Context { site, journal, clock, notify }, loaded)?;
+    let own = site_of(site, &loaded.run)?;
+    let mut driver = take_over(Context { site: own.as_ref().unwrap_or(site), journal, clock, notify }, loaded)?;
     driver.stop = Stop::Now;
     driver.drive().map(|_| StopEnd::Stopped)
 }
