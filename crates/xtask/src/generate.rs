@@ -14,6 +14,7 @@ const DOCUMENTS: &[Document] = &[
     ("docs/cli-reference.md", proctor::docs::cli_reference),
     ("docs/environment.md", proctor::docs::environment),
     ("docs/exit-codes.md", proctor::docs::exit_codes),
+    ("docs/settings.md", proctor::docs::settings),
 ];
 
 /// Writes every document that is not as it should be, and names those.

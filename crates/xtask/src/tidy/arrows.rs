@@ -9,15 +9,16 @@ use super::Finding;
 type Arrows = (&'static str, &'static [&'static str]);
 
 /// A new row or a new arrow is a change of the architecture: say so in the commit's title.
-const ARROWS: [Arrows; 8] = [
+const ARROWS: [Arrows; 9] = [
     ("domain", &[]),
     ("process", &[]),
     ("cards", &["domain"]),
     ("journal", &["domain", "process"]),
     ("workspace", &["domain", "process"]),
     ("engine", &["domain", "process"]),
+    ("loopback", &[]),
     ("orchestrator", &["domain", "process", "cards", "journal", "workspace", "engine"]),
-    ("cli", &["domain", "process", "cards", "journal", "workspace", "engine", "orchestrator"]),
+    ("cli", &["domain", "process", "cards", "journal", "workspace", "engine", "loopback", "orchestrator"]),
 ];
 
 /// Crates that are never shipped. They may use any other; the others may use `testkit` in their tests only.
