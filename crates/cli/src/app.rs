@@ -30,7 +30,8 @@ pub fn main() -> std::process::ExitCode {
 }
 
 /// What has to be quick or small is answered before anything is parsed or read: the version, which scripts ask
-/// for often, and the host, which lives as long as its session.
+/// for often, the host, which lives as long as its session, what is on the way into a box, and scripted agents and
+/// the tools of sessions, of which there are many at once.
 fn shortcut(arguments: &[OsString]) -> Option<std::process::ExitCode> {
     let texts: Vec<&OsStr> = arguments.iter().map(OsString::as_os_str).collect();
     match texts.as_slice() {
@@ -40,8 +41,20 @@ fn shortcut(arguments: &[OsString]) -> Option<std::process::ExitCode> {
             Some(exit(close(&printer, ExitCode::Done)))
         }
         [command, folder] if *command == "host" => Some(proctor_engine::run_host(Path::new(folder))),
+        [command, ..] if *command == "confine" => Some(confine(&arguments[1..])),
+        [command, ..] if *command == "tools" => Some(proctor_engine::run_session_tools(&arguments[1..])),
+        [command, ..] if *command == "scripted-agent" => Some(proctor_engine::run_scripted_agent(&arguments[1..])),
         _ => None,
     }
+}
+
+/// Becomes the program that is to run in a box; what is left to do here is to say why it did not.
+fn confine(arguments: &[OsString]) -> std::process::ExitCode {
+    let error = proctor_process::confine::enter_and_exec(arguments.iter().cloned());
+    let printer = Printer::on_process(Talk::Normal, ColorChoice::Never, &Environment::default());
+    Report::failed_to(Kind::Environment, &error).print(&printer, crate::args::Format::Text);
+    let _ = close(&printer, ExitCode::Failed);
+    std::process::ExitCode::from(error.exit_code())
 }
 
 fn exit(code: ExitCode) -> std::process::ExitCode {
@@ -82,11 +95,15 @@ fn dispatch(invocation: &Invocation, command: &Command) -> Result<ExitCode, Repo
         Command::Runs(args) => crate::commands::runs::run(invocation, args),
         Command::Show(args) => crate::commands::show::run(invocation, args),
         Command::Log(args) => crate::commands::log::run(invocation, args),
+        Command::Cost(args) => crate::commands::cost::run(invocation, args),
+        Command::Answer(args) => crate::commands::answer::run(invocation, args),
         Command::Stop(args) => crate::commands::stop::run(invocation, args),
         Command::Doctor(args) => crate::commands::doctor::run(invocation, args),
+        Command::Engines(args) => crate::commands::engines::run(invocation, args),
         Command::Demo(args) => crate::commands::demo::run(invocation, args),
         Command::Trust(args) => crate::commands::trust::run(invocation, args),
         Command::Completions(args) => crate::commands::completions::run(invocation, args),
+        Command::Dev(command) => crate::commands::dev::run(invocation, command),
     }
 }
 

@@ -6,10 +6,14 @@
 //! must be seen and stopped whatever its `proctor.toml` says by now.
 
 use proctor_domain::procedure::Position;
-use proctor_domain::{RunId, SessionId};
+use proctor_domain::session::AgentReport;
+use proctor_domain::{RunId, SessionId, Timestamp};
+use proctor_engine::agent::EngineKind;
+use proctor_engine::replay_transcript;
 use proctor_journal::{Journal, JournalError, JournalStore, ResolveError};
-use proctor_orchestrator::procedure::{LoadedRun, ProcedureError, Standing, find_run, is_alive, load_run};
-use proctor_orchestrator::{RunSettings, Site};
+use proctor_orchestrator::Site;
+use proctor_orchestrator::procedure::{LoadedRun, ProcedureError, Standing, find_run, is_alive, last_sign, load_run};
+use proctor_process::lock;
 
 use crate::Invocation;
 use crate::commands::CommandError;
@@ -41,6 +45,19 @@ pub struct Seen {
     pub loaded: LoadedRun,
     /// How it stands.
     pub standing: Standing,
+    /// Who drives it.
+    pub driver: DriverFound,
+    /// The last moment at which it is known to have lived, or to have come to where it stands.
+    pub last_sign: Timestamp,
+}
+
+/// Whether somebody drives a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriverFound {
+    /// A driver holds its lock.
+    Alive,
+    /// Nobody does; a session may be at work all the same.
+    Gone,
 }
 
 impl Archive {
@@ -116,7 +133,8 @@ impl Archive {
     pub fn look(&self, run: &RunId) -> Result<Seen, Report> {
         let mut loaded = load_run(&self.journal, run)?;
         let standing = self.standing(&mut loaded)?;
-        Ok(Seen { loaded, standing })
+        let (driver, last_sign) = self.signs(&loaded);
+        Ok(Seen { loaded, standing, driver, last_sign })
     }
 
     /// Brings `seen` up to date; whether anything was recorded since.
@@ -127,7 +145,21 @@ impl Archive {
         let version = seen.loaded.version;
         self.catch_up(&mut seen.loaded)?;
         seen.standing = self.standing(&mut seen.loaded)?;
+        (seen.driver, seen.last_sign) = self.signs(&seen.loaded);
         Ok(if seen.loaded.version == version { Change::Nothing } else { Change::Recorded })
+    }
+
+    fn signs(&self, loaded: &LoadedRun) -> (DriverFound, Timestamp) {
+        let held = lock::holder_if_held(&self.site.state.run_lock(&loaded.run_id)).is_ok_and(|holder| holder.is_some());
+        (if held { DriverFound::Alive } else { DriverFound::Gone }, last_sign(&self.site, loaded))
+    }
+
+    /// What the transcript of a session without a report says. The journal does not say which engine printed it, but only its
+    /// own reader finds a conversation there. `None` where the model had not answered: what it was about to answer is paid for.
+    pub fn transcribed(&self, session: &SessionId) -> Option<AgentReport> {
+        let folder = self.site.state.session(session);
+        let replay = |kind: EngineKind| replay_transcript(&folder, kind.engine_name(), kind).filter(|report| report.conversation.is_some());
+        EngineKind::ALL.into_iter().find_map(replay).filter(|report| report.responded || !report.spent.is_empty())
     }
 
     fn standing(&self, loaded: &mut LoadedRun) -> Result<Standing, Report> {
@@ -178,13 +210,8 @@ fn find_site(invocation: &Invocation) -> Result<Option<Site>, Report> {
     let place = Place::find(invocation)?;
     let Some(state) = place.find_state(invocation)? else { return Ok(None) };
     // What needs consent decides about steps that are started, and none is.
-    let settings = place.layers.settle(Consent::Missing);
-    let settings = RunSettings {
-        records: None,
-        pass_env: settings.pass_env.value,
-        linger: settings.linger.value,
-        shell_timeout: settings.shell_timeout.value.into(),
-    };
+    let program = std::env::current_exe().map_err(CommandError::OwnProgram)?;
+    let settings = place.run_settings(invocation, Consent::Missing, &program, None)?;
     Ok(Some(Site {
         // A box whose settings can't be read must not keep its runs from being seen and stopped.
         box_defaults: place.box_defaults().unwrap_or_default(),
@@ -193,7 +220,7 @@ fn find_site(invocation: &Invocation) -> Result<Option<Site>, Report> {
         card_root: place.card_root,
         state,
         settings,
-        program: std::env::current_exe().map_err(CommandError::OwnProgram)?,
+        program,
         environment: invocation.environment.pairs(),
     }))
 }

@@ -1,6 +1,8 @@
 //! The command line as people type it. Parsing ends here: commands get these structs as plain values
 //! and never see clap.
 
+pub mod dev;
+pub mod engine;
 pub mod procedure;
 pub mod runs;
 pub mod setup;
@@ -59,11 +61,16 @@ pub enum Command {
     Runs(runs::RunsArgs),
     Show(runs::ShowRunArgs),
     Log(runs::LogArgs),
+    Cost(runs::CostArgs),
+    Answer(runs::AnswerArgs),
     Stop(runs::StopArgs),
     Doctor(setup::DoctorArgs),
+    Engines(engine::EnginesArgs),
     Demo(setup::DemoArgs),
     Trust(setup::TrustArgs),
     Completions(setup::CompletionsArgs),
+    #[command(subcommand)]
+    Dev(dev::DevCommand),
 }
 
 /// What can be told from the arguments before, or without, parsing them.

@@ -1,8 +1,12 @@
 //! One file per command. Commands never see clap's own types, and print through the printer only.
 
+pub mod answer;
 pub mod completions;
+pub mod cost;
 pub mod demo;
+pub mod dev;
 pub mod doctor;
+pub mod engines;
 mod error;
 pub mod init;
 pub mod log;

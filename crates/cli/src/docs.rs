@@ -2,9 +2,12 @@
 
 use clap::{Arg, ArgAction, CommandFactory};
 use proctor_domain::ExitCode;
+use proctor_engine::agent::{EngineKind, ModelTable, TIERS, engine};
 
 use crate::args::CommandLine;
+use crate::commands::engines::abilities;
 use crate::environment::{SetBy, VARIABLES};
+use crate::settings::{Consented, DEFAULTS, KEYS, Reach};
 
 const MADE: &str = "<!-- Made by `cargo xtask generate`. Change the program, not this file. -->\n\n";
 
@@ -106,6 +109,66 @@ pub fn environment() -> String {
     text.truncate(text.trim_end().len());
     text.push('\n');
     text
+}
+
+/// Every setting, as Markdown.
+pub fn settings() -> String {
+    let mut text = format!("# Settings\n\n{MADE}");
+    text.push_str(
+        "Settings come from, each over the one before: defaults, your own `$XDG_CONFIG_HOME/proctor/config.toml`, the repository's\n\
+         `proctor.toml`, environment variables, options of a command. Lists replace each other whole, but for `secrets`, which add\n\
+         up. Unknown keys are errors. A relative path begins in the folder of the file that says it.\n\n\
+         What a repository says about settings that need consent counts once you have accepted it with `proctor trust`; until then\n\
+         no run starts there. What `confine`, `inherit` and `permission` say needs none where you have the same.\n\n\
+         | setting | variable | in a repository |\n|---|---|---|\n",
+    );
+    for facts in KEYS {
+        let variable = facts.variable.map_or(String::new(), |variable| format!("`{}`", variable.name));
+        let repository = match (facts.reach, facts.key.consent()) {
+            (Reach::User, _) => "no",
+            (Reach::Repository, Consented::Always) => "needs consent",
+            (Reach::Repository, Consented::WhenWeaker) => "needs consent where it could be weaker than yours",
+            (Reach::Repository, Consented::Never) => "yes",
+        };
+        line(&mut text, &format!("| `{}` | {variable} | {repository} |", facts.name));
+    }
+    line(&mut text, "| `engines.NAME` of [an engine of your own](engines.md#engines-of-your-own) |  | needs consent |");
+    line(&mut text, "\n`state-dir` is the absolute folder that holds the state of all repositories; by default `$XDG_STATE_HOME/proctor`.");
+    line(
+        &mut text,
+        "\nThe defaults of the others, as `proctor init` writes them, commented out. Keys with dots may also be written as tables\n(`[engines.claude]`), but not both in one file.",
+    );
+    line(&mut text, &format!("\n```toml\n{}\n```", DEFAULTS.trim_end()));
+    text
+}
+
+/// What each engine can do by itself, as a Markdown table.
+pub fn capabilities() -> String {
+    let mut text = heading("", &EngineKind::ALL.map(|kind| format!("`{kind}`")));
+    let able = EngineKind::ALL.map(|kind| abilities(engine(kind).capabilities()));
+    let names = abilities(engine(EngineKind::Scripted).capabilities()).map(|(name, _)| name);
+    for (position, name) in names.into_iter().enumerate() {
+        let cells = able.map(|of_engine| if of_engine[position].1 { "yes" } else { "no" });
+        line(&mut text, &format!("| {} | {} |", name.replace('_', " "), cells.join(" | ")));
+    }
+    text
+}
+
+/// What the tiers of models are called, as a Markdown table.
+pub fn tiers() -> String {
+    let engines = EngineKind::ALL.map(|kind| format!("`{kind}`"));
+    let mut text = heading("tier | alias", &engines);
+    for row in TIERS {
+        let models = EngineKind::ALL.map(|kind| format!("`{}`", ModelTable::default().model(&kind.engine_name(), kind, row.name)));
+        line(&mut text, &format!("| `{}` | `{}` | {} |", row.name, row.alias, models.join(" | ")));
+    }
+    text
+}
+
+fn heading(first: &str, engines: &[String]) -> String {
+    let columns = first.matches('|').count() + 1 + engines.len();
+    let first = if first.is_empty() { String::new() } else { format!("{first} ") };
+    format!("| {first}| {} |\n|{}\n", engines.join(" | "), "---|".repeat(columns))
 }
 
 /// Every key of a procedure card, as Markdown.

@@ -47,6 +47,22 @@ pub static PASS_ENV: Variable = by_caller("PROCTOR_PASS_ENV", "Overrides the set
 pub static LINGER: Variable = by_caller("PROCTOR_LINGER", "Overrides the setting `linger`: program names separated by commas.");
 /// Setting `shell-timeout`.
 pub static SHELL_TIMEOUT: Variable = by_caller("PROCTOR_SHELL_TIMEOUT", "Overrides the setting `shell-timeout`.");
+/// Setting `secrets`.
+pub static SECRETS: Variable =
+    by_caller("PROCTOR_SECRETS", "Adds to the setting `secrets`: names, separated by commas, of variables whose values are never written.");
+/// Setting `agent-timeout`.
+pub static AGENT_TIMEOUT: Variable = by_caller("PROCTOR_AGENT_TIMEOUT", "Overrides the setting `agent-timeout`.");
+/// Setting `agent-silence`.
+pub static AGENT_SILENCE: Variable = by_caller("PROCTOR_AGENT_SILENCE", "Overrides the setting `agent-silence`.");
+/// Setting `confine`.
+pub static CONFINE: Variable = by_caller("PROCTOR_CONFINE", "Overrides the setting `confine`.");
+/// Setting `engine`.
+pub static ENGINE: Variable = by_caller("PROCTOR_ENGINE", "Overrides the setting `engine`.");
+/// Setting `engines.scripted.script`.
+pub static SCRIPT: Variable = by_caller(
+    "PROCTOR_SCRIPT",
+    "Overrides the setting `engines.scripted.script`: a file, whose relative path begins in the folder in which Proctor works.",
+);
 /// Setting `state-dir`.
 pub static STATE_DIR: Variable =
     by_caller("PROCTOR_STATE_DIR", "Overrides the setting `state-dir`: the absolute folder that holds the state of all repositories.");
@@ -62,6 +78,8 @@ pub static XDG_CONFIG_HOME: Variable =
 /// Where state is.
 pub static XDG_STATE_HOME: Variable =
     by_caller("XDG_STATE_HOME", "Where state is: `$XDG_STATE_HOME/proctor`; `$HOME/.local/state` when unset.");
+/// Where programs are.
+pub static PATH: Variable = by_caller("PATH", "Where git, bash and the programs of engines are looked up.");
 /// The fallback of both.
 pub static HOME: Variable = by_caller("HOME", "Your home folder; where the two variables above point when they are unset.");
 /// Colour.
@@ -75,11 +93,26 @@ pub static VARIABLES: &[&Variable] = &[
     &RECORDS,
     &PASS_ENV,
     &LINGER,
+    &SECRETS,
     &SHELL_TIMEOUT,
+    &AGENT_TIMEOUT,
+    &AGENT_SILENCE,
+    &CONFINE,
+    &ENGINE,
+    &SCRIPT,
     &STATE_DIR,
     &XDG_CONFIG_HOME,
     &XDG_STATE_HOME,
     &HOME,
+    &PATH,
+    &by_caller("ANTHROPIC_API_KEY", "One of the ways in which Claude Code is let in; passed to its sessions."),
+    &by_caller("ANTHROPIC_AUTH_TOKEN", "Another one; passed to its sessions."),
+    &by_caller("CLAUDE_CODE_OAUTH_TOKEN", "Another one; passed to its sessions."),
+    &by_caller("ANTHROPIC_BASE_URL", "Where the sessions of Claude Code send their requests."),
+    &by_caller("ANTHROPIC_CUSTOM_HEADERS", "What they send with them."),
+    &by_caller("ANTHROPIC_MODEL", "The model of sessions whose card names none."),
+    &by_caller("CLAUDE_CONFIG_DIR", "Where Claude Code keeps its state; its sessions may write there."),
+    &by_caller("NODE_EXTRA_CA_CERTS", "Certificates for sessions of Claude Code."),
     &NO_COLOR,
     &TERM,
     &by_proctor("CHECK_SKIP", "`75`: the exit code with which a precheck skips its step."),

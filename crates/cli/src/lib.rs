@@ -17,6 +17,8 @@ pub mod report;
 pub mod run_document;
 pub mod run_text;
 pub mod settings;
+pub mod spending;
+pub mod standing;
 pub mod state;
 pub mod usage;
 

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use proctor_cards::{BoxDefaults, Layout, load_box_defaults};
 use proctor_domain::procedure::Records;
-use proctor_orchestrator::{RunSettings, Site, StateFolder};
-use proctor_workspace::{GitEnvironment, Repository};
+use proctor_engine::agent::{EngineKind, EngineSetup, ModelTable};
+use proctor_orchestrator::{AgentSettings, RunSettings, Site, StateFolder, UnknownEngine};
+use proctor_workspace::{GitEnvironment, Repository, WorkspaceError};
 
 use crate::Invocation;
 use crate::commands::CommandError;
@@ -97,6 +98,20 @@ impl Place {
         }
     }
 
+    /// The settings that concern runs. `records` is the flag's choice.
+    ///
+    /// # Errors
+    /// They choose an engine that they don't know.
+    pub fn run_settings(
+        &self,
+        invocation: &Invocation,
+        consent: trust::Consent,
+        program: &Path,
+        records: Option<Records>,
+    ) -> Result<RunSettings, UnknownEngine> {
+        run_settings(self.layers.settle(consent), records, program, &invocation.directory)
+    }
+
     /// The place as runs need it, with its state made. `records` is the flag's choice.
     ///
     /// # Errors
@@ -105,11 +120,12 @@ impl Place {
         let state = self.establish_state(invocation)?;
         let consent = self.consent(Some(&state))?;
         if let (trust::Consent::Missing, Some(path)) = (consent, &self.layers.repository_file) {
-            return Err(CommandError::NeedsConsent { path: path.clone() }.into());
+            let keys = self.layers.sensitive().asks.iter().map(|ask| ask.key.name()).collect();
+            return Err(CommandError::NeedsConsent { path: path.clone(), keys }.into());
         }
         let box_defaults = self.box_defaults()?;
-        let settings = run_settings(self.layers.settle(consent), records);
         let program = own_program()?;
+        let settings = self.run_settings(invocation, consent, &program, records)?;
         Ok(Site {
             repository: self.repository,
             card_root: self.card_root,
@@ -123,6 +139,49 @@ impl Place {
     }
 }
 
+/// The settings where a command works, be that in a repository or not.
+pub struct SettingsHere {
+    /// What holds.
+    pub settings: Settings,
+    /// The part that concerns agents, as runs get it.
+    pub agents: AgentSettings,
+    /// Settings of the repository that do not count because the user has not accepted them.
+    pub not_accepted: Vec<&'static str>,
+    /// Our own program.
+    pub program: PathBuf,
+}
+
+impl SettingsHere {
+    /// Looks around from where the command was asked to work.
+    ///
+    /// # Errors
+    /// Settings can't be read, or the repository is there and can't be used.
+    pub fn find(invocation: &Invocation) -> Result<Self, Report> {
+        let git = GitEnvironment::from_user(invocation.environment.pairs());
+        if let Err(WorkspaceError::NotARepository { .. }) = Repository::discover(&invocation.directory, &git) {
+            return Self::of(invocation, &Layers::read(&invocation.environment, None)?, trust::Consent::NotNeeded);
+        }
+        let place = Place::find(invocation)?;
+        let consent = place.consent(place.find_state(invocation)?.as_ref())?;
+        Self::of(invocation, &place.layers, consent)
+    }
+
+    /// What comes of these layers.
+    ///
+    /// # Errors
+    /// Our own program can't be found.
+    pub fn of(invocation: &Invocation, layers: &Layers, consent: trust::Consent) -> Result<Self, Report> {
+        let program = own_program()?;
+        let settings = layers.settle(consent);
+        let agents = agent_settings(&settings, &program, &invocation.directory)?;
+        let not_accepted = match consent {
+            trust::Consent::Missing => layers.sensitive().asks.iter().map(|ask| ask.key.name()).collect(),
+            trust::Consent::Given | trust::Consent::NotNeeded => Vec::new(),
+        };
+        Ok(Self { settings, agents, not_accepted, program })
+    }
+}
+
 /// Our own program, which hosts sessions. Where it was replaced since we were started, as by an upgrade, its path
 /// leads nowhere, and only the kernel still knows what we are.
 fn own_program() -> Result<PathBuf, CommandError> {
@@ -130,9 +189,10 @@ fn own_program() -> Result<PathBuf, CommandError> {
     Ok(if program.exists() { program } else { PathBuf::from("/proc/self/exe") })
 }
 
-fn run_settings(settings: Settings, records: Option<Records>) -> RunSettings {
+fn run_settings(settings: Settings, records: Option<Records>, program: &Path, directory: &Path) -> Result<RunSettings, UnknownEngine> {
+    let agents = agent_settings(&settings, program, directory)?;
     let rule = settings.records.or_flag("--records", records.map(RecordsRule::Fixed));
-    RunSettings {
+    Ok(RunSettings {
         records: match rule.value {
             RecordsRule::ByLayout => None,
             RecordsRule::Fixed(records) => Some(records),
@@ -140,7 +200,44 @@ fn run_settings(settings: Settings, records: Option<Records>) -> RunSettings {
         pass_env: settings.pass_env.value,
         linger: settings.linger.value,
         shell_timeout: settings.shell_timeout.value.into(),
-    }
+        agents,
+    })
+}
+
+fn agent_settings(settings: &Settings, program: &Path, directory: &Path) -> Result<AgentSettings, UnknownEngine> {
+    let programs = settings.programs.iter().map(|engine| EngineSetup {
+        program: engine.program.program(directory),
+        inherit: engine.inherit.value,
+        permission: engine.permission.value,
+        ..EngineSetup::usual(engine.kind)
+    });
+    let script = settings.script.value.as_ref().map(|script| settings.script.source.folder(directory).join(script));
+    let scripted = EngineSetup { program: program.to_owned(), script, ..EngineSetup::usual(EngineKind::Scripted) };
+    let own = settings.own_engines.iter().map(|(name, engine)| EngineSetup {
+        name: name.clone(),
+        program: Setting { value: PathBuf::from(&engine.value.program), source: engine.source.clone() }.program(directory),
+        arguments: engine.value.arguments.clone(),
+        environment: engine.value.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        inherit: engine.value.inherit,
+        permission: engine.value.permission,
+        ..EngineSetup::usual(engine.value.kind)
+    });
+    let own_models = settings
+        .own_engines
+        .iter()
+        .flat_map(|(name, engine)| engine.value.models.iter().map(|(tier, model)| ((name.clone(), *tier), model.clone())));
+    let models = settings.models.iter().map(|setting| ((setting.kind.engine_name(), setting.tier), setting.model.value.clone()));
+    let mut agents = AgentSettings {
+        setups: programs.chain([scripted]).chain(own).collect(),
+        models: ModelTable { overrides: models.chain(own_models).collect() },
+        timeout: settings.agent_timeout.value.into(),
+        silence: settings.agent_silence.value.into(),
+        confine: settings.confine.value,
+        secrets: settings.secrets.value.clone(),
+        ..AgentSettings::usual(program.to_owned())
+    };
+    agents.choose(&settings.engine.value)?;
+    Ok(agents)
 }
 
 /// The card root and, if it has one, its settings file. The walk ends at the top of the working tree: what lies

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use proctor_domain::procedure::{CheckResult, StepRecord, StepState};
-use proctor_orchestrator::procedure::{Notice, Stop};
+use proctor_engine::agent::AgentEvent;
+use proctor_orchestrator::procedure::{Conversation, GoingOn, Notice, Stop};
 
 use crate::printer::{Printer, Stream, Style, Talk, visible_line};
-use crate::run_text::counted;
+use crate::run_text::{counted, cut_off_text, work_name};
 
 /// How often the live line shows that time passes.
 const TICK: Duration = Duration::from_millis(200);
@@ -41,28 +42,43 @@ impl<'a> Progress<'a> {
     pub fn tell(&mut self, notice: &Notice<'_>) {
         match notice {
             Notice::Waiting { holder } => self.say(&format!("waiting: {} works in this working tree", visible_line(holder))),
-            Notice::Started { run, procedure, steps } => {
-                let noun = if *steps == 1 { "step" } else { "steps" };
-                self.say(&format!(
-                    "{run}: {}, {steps} {noun}; what changes here while a step runs counts as the step's",
-                    visible_line(procedure)
-                ));
+            Notice::Started { run, procedure, steps, isolated } => {
+                let place = match isolated {
+                    Some(isolated) => format!("works in a worktree of its own, made for {}", visible_line(&isolated.into.to_string())),
+                    None => "what changes here while a step runs counts as the step's".to_owned(),
+                };
+                self.say(&format!("{run}: {}, {}; {place}", visible_line(procedure), counted(*steps, "step")));
             }
             Notice::Resumed { run, procedure } => self.say(&format!("{run}: going on with {}", visible_line(procedure))),
-            Notice::Attached => self.say("its session is still alive; following it"),
+            Notice::GoesOn { at, task, how } => {
+                self.step = format!("[{}/{}] {}", at.number, at.of, at.step);
+                self.show("", "");
+                let who = task.map(|task| work_name(task.phase, task.work));
+                self.say(&format!("{}, attempt {}: {}", self.step, at.attempt, going_on(*how, who.as_deref())));
+            }
+            Notice::EndedOrphans { count } => {
+                self.say(&format!("  {} that its dead host had left: ended", counted(*count as usize, "process")));
+            }
             Notice::LookingForCommit { patience } => {
                 self.say(&format!("looking for the commit that was being made; its git and hooks have {} s to end", patience.as_secs()));
             }
-            Notice::StepBegan { step, number, of, attempt } => {
-                let again = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
-                self.step = format!("[{number}/{of}] {step}");
+            Notice::StepBegan { at } => {
+                let again = if at.attempt > 1 { format!(", attempt {}", at.attempt) } else { String::new() };
+                self.step = format!("[{}/{}] {}", at.number, at.of, at.step);
                 self.show("", "");
                 self.say_plain(&format!("{}{again}", self.step));
             }
-            Notice::PhaseBegan(phase) => {
-                self.phase = phase.name();
+            Notice::TaskBegan(task) => {
+                self.phase = if task.work.needs_engine() { task.work.name() } else { task.phase.name() };
                 self.show(self.phase, "");
+                if task.work.needs_engine() {
+                    self.say_plain(&format!("  {}", self.phase));
+                }
             }
+            Notice::Confined { kind: "none" } => self.say("agents are held in no box here; `proctor doctor` says why"),
+            Notice::Confined { kind } => self.say(&format!("agents are held in a {kind} box")),
+            Notice::Agent(event) => self.show_agent(event),
+            Notice::Merged { commit } => self.say(&format!("merged; the branch it came from is at {}", commit.short())),
             Notice::Output(bytes) => self.show_output(bytes),
             Notice::StepSkipped { step, reason } => {
                 self.say(&format!("{} {step}: skipped ({})", self.paint(Style::Dim, "○"), reason.name()));
@@ -90,7 +106,8 @@ impl<'a> Progress<'a> {
                     (Some(warning), Some(CheckResult::Warn)) => format!(" (warning: {})", visible_line(&warning.to_string())),
                     _ => String::new(),
                 };
-                format!("{} {id}: completed{time}{commit}{warned}", self.paint(Style::Good, "✓"))
+                let cut_off = cut_off_text(record).map(|ends| format!(" ({ends})")).unwrap_or_default();
+                format!("{} {id}: completed{time}{commit}{warned}{cut_off}", self.paint(Style::Good, "✓"))
             }
         }
     }
@@ -109,6 +126,15 @@ impl<'a> Progress<'a> {
             let shown: String = visible_line(line.trim()).chars().take(SHOWN).collect();
             self.show(self.phase, &shown);
         }
+    }
+
+    /// Shows what an agent does on the live line.
+    fn show_agent(&self, event: &AgentEvent) {
+        let (AgentEvent::Text(text) | AgentEvent::ToolCall { input: text, .. }) = event else { return };
+        let tool = if let AgentEvent::ToolCall { name, .. } = event { format!("{name} ") } else { String::new() };
+        let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let shown: String = visible_line(&format!("{tool}{}", line.trim())).chars().take(SHOWN).collect();
+        self.show(self.phase, &shown);
     }
 
     fn show(&self, phase: &str, detail: &str) {
@@ -140,6 +166,30 @@ fn spinner() -> ProgressBar {
     }
     bar.enable_steady_tick(TICK);
     bar
+}
+
+/// Why a step goes on, and with what. `who` is the session that it is about, or that comes next.
+fn going_on(how: GoingOn, who: Option<&str>) -> String {
+    let it = who.unwrap_or("it");
+    let next = |conversation: Conversation| match (conversation, who) {
+        (Conversation::GoesOn, _) => "goes on with its conversation",
+        (Conversation::Fresh, Some("judge")) => "a fresh one is asked",
+        (Conversation::Fresh, _) => "a fresh one is told so and goes on",
+    };
+    match how {
+        GoingOn::Follows => format!("{it} is still at work; following it"),
+        GoingOn::TakesReport => format!("{it} has ended meanwhile; going on with what it came to"),
+        GoingOn::HostDied { conversation } => format!("the host of {it} died; {}", next(conversation)),
+        GoingOn::Killed { signal, conversation } => {
+            format!("the program of {it} was killed from outside (signal {signal}); {}", next(conversation))
+        }
+        GoingOn::Interrupted { conversation } => format!("{it} was interrupted; {}", next(conversation)),
+        GoingOn::ForgotConversation => format!("the conversation of {it} is not known any more; a fresh one goes on"),
+        GoingOn::AfterLimit => format!("after a limit, going on with {it}"),
+        GoingOn::Answered => who.map_or_else(|| "answered; going on".to_owned(), |who| format!("answered; going on with {who}")),
+        GoingOn::JudgesAgain => "its judge gave no answer and is asked again; the work is as it was".to_owned(),
+        GoingOn::Continues => who.map_or_else(|| "going on".to_owned(), |who| format!("going on with {who}")),
+    }
 }
 
 fn restored(salvage: Option<&str>, paths: usize) -> String {

@@ -258,6 +258,7 @@ impl From<WorkspaceError> for Report {
             WorkspaceError::Unreadable { .. } | WorkspaceError::File { .. } | WorkspaceError::Start { .. } => Kind::Environment,
             WorkspaceError::Keep { .. } => Kind::Environment,
             WorkspaceError::Locked { .. } | WorkspaceError::RestoreBlocked { .. } | WorkspaceError::Unkeepable { .. } => Kind::Refused,
+            WorkspaceError::Refused(_) => Kind::Refused,
             WorkspaceError::ForeignReference { .. } => Kind::Internal,
         };
         Self::failed_to(kind, &error).hints(error.hint())

@@ -2,9 +2,11 @@
 
 use jiff::tz::TimeZone;
 use proctor_domain::Timestamp;
-use proctor_domain::session::Excerpt;
+use proctor_domain::procedure::{Answer, Approval, StepRecord};
+use proctor_domain::session::{Excerpt, Phase, Work};
 
 use crate::printer::{Style, visible_line};
+use crate::progress::seconds;
 
 /// No more of one line of output is shown.
 const LONGEST_LINE: usize = 400;
@@ -72,9 +74,27 @@ pub fn mark(word: &str) -> (&'static str, Style) {
         "skipped" => ("○", Style::Dim),
         "running" => ("▸", Style::Strong),
         "interrupted" => ("!", Style::Doubtful),
+        "parked" => ("‖", Style::Doubtful),
         "inconclusive" => ("?", Style::Doubtful),
         _ => ("·", Style::Dim),
     }
+}
+
+/// How long something with this word took, or has taken so far: ` in 5.2 s`, ` for 5.2 s`, ` after 5.2 s`.
+pub fn lasted(word: &str, millis: u64) -> String {
+    let how = match word {
+        "running" => "for",
+        "interrupted" | "parked" => "after",
+        _ => "in",
+    };
+    format!(" {how} {}", seconds(millis))
+}
+
+/// `agent 1 was cut off: crashed`, for a step whose agents did not end by themselves. Whoever reads on should know, although
+/// its checks may have passed all the same.
+pub fn cut_off_text(step: &StepRecord) -> Option<String> {
+    let ends: Vec<String> = step.cut_off().iter().map(|(number, end)| format!("agent {number} was cut off: {}", end.name())).collect();
+    (!ends.is_empty()).then(|| ends.join(", "))
 }
 
 /// The last `most` lines of what a stream held, each made harmless for a screen; a line before them says when
@@ -85,16 +105,39 @@ pub fn last_lines(excerpt: &Excerpt, most: usize) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let cut = lines.len().saturating_sub(most);
     let more = cut > 0 || excerpt.omitted > 0;
-    let shown = lines[cut..].iter().map(|line| short_line(line));
+    let shown = lines[cut..].iter().map(|line| short_line(line, LONGEST_LINE));
     more.then(|| "…".to_owned()).into_iter().chain(shown).collect()
 }
 
-fn short_line(line: &str) -> String {
-    let shown = visible_line(line);
-    if shown.chars().count() <= LONGEST_LINE {
+/// A text on one line, harmless for a screen, with at most `longest` characters.
+pub fn short_line(line: &str, longest: usize) -> String {
+    // An escaped character is longer than itself, never shorter: what is cut off here would not be shown anyway.
+    let end = line.char_indices().nth(longest + 1).map_or(line.len(), |(end, _)| end);
+    let shown = visible_line(&line[..end]);
+    if shown.chars().count() <= longest {
         return shown.into_owned();
     }
-    shown.chars().take(LONGEST_LINE).chain(['…']).collect()
+    shown.chars().take(longest).chain(['…']).collect()
+}
+
+/// What a session did: the name of its phase, `agent 1`, `judge`, `judge, try 2`, `repair`.
+pub fn work_name(phase: Phase, work: Work) -> String {
+    match work {
+        Work::Shells => phase.name().to_owned(),
+        Work::Agent(number) => format!("agent {number}"),
+        Work::Judge(number) if number > 1 => format!("judge, try {number}"),
+        Work::Judge(_) | Work::Repair => work.name().to_owned(),
+    }
+}
+
+/// `approved 2026-03-02 06:04:10: not before Monday`.
+pub fn approval_text(approval: &Approval) -> String {
+    let word = match approval.answer {
+        Answer::Approve => "approved",
+        Answer::Reject => "rejected",
+    };
+    let message = approval.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+    format!("{word} {}{message}", local_time(approval.at))
 }
 
 /// `1 step`, `2 steps`.

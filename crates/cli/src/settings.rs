@@ -1,25 +1,37 @@
 //! Settings: what holds, and which layer said so.
 //!
 //! Layers, each over the one before: defaults (`settings/defaults.toml`), the user's file, the repository's
-//! `proctor.toml`, the environment, a flag. Lists replace each other whole.
+//! `proctor.toml`, the environment, a flag. Lists replace each other whole, but for `secrets`, which add up: no layer
+//! may make a value readable that another one keeps.
 //!
 //! INVARIANT: what a repository says about [`Sensitive`] settings never reaches [`Settings`] before the user has
 //! accepted exactly those values ([`trust`]).
 
 mod file;
+mod key;
 mod layer;
+mod own;
+mod sensitive;
 pub mod trust;
+mod value;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use proctor_cards::{Finding, Layout};
 use proctor_domain::CardDuration;
 use proctor_domain::procedure::Records;
+use proctor_domain::session::EngineName;
+use proctor_engine::agent::{EngineKind, EngineSetup, ModelTable, Permission, TIERS, Tier};
+use proctor_process::confine::Confine;
 
-pub use layer::{KEYS, KeyFacts, Reach};
+pub use key::{KEYS, Key, KeyFacts, NameList, Reach};
+pub use own::OwnEngine;
+pub use sensitive::{Ask, Consented, Sensitive};
 
-use crate::environment::{self, Environment, Variable};
+use crate::environment::{self, Environment};
+use key::WITH_PROGRAM;
 use layer::Layer;
 
 /// The defaults, with comments: also what `init` writes, commented out.
@@ -58,6 +70,27 @@ impl fmt::Display for Source {
             Self::Default => formatter.write_str("default"),
             Self::User(path) | Self::Repository(path) => write!(formatter, "{}", path.display()),
             Self::Environment(name) | Self::Flag(name) => formatter.write_str(name),
+        }
+    }
+}
+
+impl Setting<PathBuf> {
+    /// The path, where a relative one begins at the folder of the file that says it, and else at `directory`. A name
+    /// without a slash stays what it is, to be looked up in `PATH`.
+    pub fn program(&self, directory: &Path) -> PathBuf {
+        if !self.value.as_os_str().as_encoded_bytes().contains(&b'/') {
+            return self.value.clone();
+        }
+        self.source.folder(directory).join(&self.value)
+    }
+}
+
+impl Source {
+    /// Where relative paths begin that it says.
+    pub fn folder<'source>(&'source self, directory: &'source Path) -> &'source Path {
+        match self {
+            Self::User(file) | Self::Repository(file) => file.parent().unwrap_or(directory),
+            Self::Default | Self::Environment(_) | Self::Flag(_) => directory,
         }
     }
 }
@@ -103,22 +136,48 @@ pub struct Settings {
     pub shell_timeout: Setting<CardDuration>,
     /// `state-dir`; `None` means the XDG place.
     pub state_dir: Setting<Option<PathBuf>>,
+    /// `secrets`, of all layers together.
+    pub secrets: Setting<Vec<String>>,
+    /// `agent-timeout`
+    pub agent_timeout: Setting<CardDuration>,
+    /// `agent-silence`
+    pub agent_silence: Setting<CardDuration>,
+    /// `confine`
+    pub confine: Setting<Confine>,
+    /// `engine`
+    pub engine: Setting<EngineName>,
+    /// `engines.scripted.script`, as written.
+    pub script: Setting<Option<PathBuf>>,
+    /// `engines.….…` of every engine that has a program of its own.
+    pub programs: Vec<ProgramSettings>,
+    /// `models.….…`
+    pub models: Vec<ModelSetting>,
+    /// `engines.NAME` of engines that the settings make up.
+    pub own_engines: Vec<(EngineName, Setting<OwnEngine>)>,
 }
 
-/// Settings through which a repository could reach beyond itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sensitive {
-    /// `pass-env`, if the file sets it.
-    pub pass_env: Option<Vec<String>>,
-    /// `linger`, if the file sets it.
-    pub linger: Option<Vec<String>>,
+/// How an engine with a program of its own is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramSettings {
+    /// The engine.
+    pub kind: EngineKind,
+    /// Its program, as written.
+    pub program: Setting<PathBuf>,
+    /// `inherit`
+    pub inherit: Setting<bool>,
+    /// `permission`
+    pub permission: Setting<Permission>,
 }
 
-impl Sensitive {
-    /// Whether there is nothing to accept: lists that are absent or empty ask for nothing.
-    pub fn is_harmless(&self) -> bool {
-        [&self.pass_env, &self.linger].into_iter().all(|list| list.as_ref().is_none_or(Vec::is_empty))
-    }
+/// What an engine's model of one tier is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelSetting {
+    /// The engine.
+    pub kind: EngineKind,
+    /// The tier.
+    pub tier: Tier,
+    /// The model, as the engine calls it.
+    pub model: Setting<String>,
 }
 
 /// Settings that can't be used.
@@ -152,7 +211,7 @@ pub enum SettingsError {
 
 /// The layers below the flags, read but not yet merged: whether the repository's sensitive values count is known
 /// only once its state is found, and where state is, is a setting too.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Layers {
     /// The user's file, whether or not it exists; `None` where there is no home.
     pub user_file: Option<PathBuf>,
@@ -184,40 +243,93 @@ impl Layers {
         })
     }
 
-    /// What the repository asks for that needs the user's consent.
+    /// What the repository asks for that needs the user's consent, measured by the user's file: if variables counted, an
+    /// answer given once would not hold for the next command.
     pub fn sensitive(&self) -> Sensitive {
-        Sensitive { pass_env: self.repository.pass_env.clone(), linger: self.repository.linger.clone() }
+        let own = Self { environment: Layer::default(), ..self.clone() };
+        Sensitive::of(&self.repository, &own.merge(&Layer::default()))
     }
 
     /// Where the state of all repositories is, if a setting says so. No repository can.
     pub fn state_dir(&self) -> Setting<Option<PathBuf>> {
-        self.pick(&self.repository, &environment::STATE_DIR, None, |layer| layer.state_dir.clone().map(Some))
+        self.pick(&self.repository, Key::StateDir, None, |layer| layer.state_dir.clone().map(Some))
     }
 
     /// What holds. Without consent the repository's sensitive values are left out.
     pub fn settle(&self, consent: trust::Consent) -> Settings {
         match consent {
             trust::Consent::Given | trust::Consent::NotNeeded => self.merge(&self.repository),
-            trust::Consent::Missing => self.merge(&Layer { pass_env: None, linger: None, ..self.repository.clone() }),
+            trust::Consent::Missing => {
+                let asks = self.sensitive().asks;
+                self.merge(&asks.iter().fold(self.repository.clone(), |repository, ask| repository.without(ask.key)))
+            }
         }
     }
 
     fn merge(&self, repository: &Layer) -> Settings {
+        let names = |list| self.pick(repository, Key::Names(list), Vec::new(), move |layer| layer.names.get(&list).cloned());
+        let minutes = CardDuration::minutes;
         Settings {
-            layout: self.pick(repository, &environment::LAYOUT, LayoutRule::Find, |layer| layer.layout),
-            records: self.pick(repository, &environment::RECORDS, RecordsRule::ByLayout, |layer| layer.records),
-            pass_env: self.pick(repository, &environment::PASS_ENV, Vec::new(), |layer| layer.pass_env.clone()),
-            linger: self.pick(repository, &environment::LINGER, Vec::new(), |layer| layer.linger.clone()),
-            shell_timeout: self.pick(repository, &environment::SHELL_TIMEOUT, CardDuration::minutes(30), |layer| layer.shell_timeout),
+            layout: self.pick(repository, Key::Layout, LayoutRule::Find, |layer| layer.layout),
+            records: self.pick(repository, Key::Records, RecordsRule::ByLayout, |layer| layer.records),
+            pass_env: names(NameList::PassEnv),
+            linger: names(NameList::Linger),
+            shell_timeout: self.pick(repository, Key::ShellTimeout, minutes(30), |layer| layer.shell_timeout),
             state_dir: self.state_dir(),
+            secrets: Setting { value: self.all_secrets(repository), source: names(NameList::Secrets).source },
+            agent_timeout: self.pick(repository, Key::AgentTimeout, minutes(60), |layer| layer.agent_timeout),
+            agent_silence: self.pick(repository, Key::AgentSilence, minutes(15), |layer| layer.agent_silence),
+            confine: self.pick(repository, Key::Confine, Confine::Auto, |layer| layer.confine),
+            engine: self.pick(repository, Key::Engine, EngineKind::Claude.engine_name(), |layer| layer.engine.clone()),
+            script: self.pick(repository, Key::Script, None, |layer| layer.script.clone().map(Some)),
+            programs: WITH_PROGRAM.map(|kind| self.program(repository, kind)).into(),
+            own_engines: self.own_engines(repository),
+            models: WITH_PROGRAM.iter().flat_map(|kind| self.models(repository, *kind)).collect(),
         }
+    }
+
+    fn all_secrets(&self, repository: &Layer) -> Vec<String> {
+        let layers = [&self.defaults, &self.user, repository, &self.environment];
+        let mut secrets: Vec<String> = layers.iter().filter_map(|layer| layer.names.get(&NameList::Secrets)).flatten().cloned().collect();
+        secrets.sort_unstable();
+        secrets.dedup();
+        secrets
+    }
+
+    fn program(&self, repository: &Layer, kind: EngineKind) -> ProgramSettings {
+        let usual = EngineSetup::usual(kind);
+        ProgramSettings {
+            kind,
+            program: self.pick(repository, Key::Program(kind), usual.program, |layer| layer.programs.get(&kind).cloned()),
+            inherit: self.pick(repository, Key::Inherit(kind), usual.inherit, |layer| layer.inherit.get(&kind).copied()),
+            permission: self.pick(repository, Key::Permission(kind), usual.permission, |layer| layer.permissions.get(&kind).copied()),
+        }
+    }
+
+    fn own_engines(&self, repository: &Layer) -> Vec<(EngineName, Setting<OwnEngine>)> {
+        let names: BTreeSet<&EngineName> = repository.own_engines.keys().chain(self.user.own_engines.keys()).collect();
+        let file = |file: &Option<PathBuf>| file.clone().unwrap_or_default();
+        let topmost = |name: &EngineName| match repository.own_engines.get(name) {
+            Some(engine) => Some(Setting { value: engine.clone(), source: Source::Repository(file(&self.repository_file)) }),
+            None => Some(Setting { value: self.user.own_engines.get(name)?.clone(), source: Source::User(file(&self.user_file)) }),
+        };
+        names.into_iter().filter_map(|name| Some((name.clone(), topmost(name)?))).collect()
+    }
+
+    fn models(&self, repository: &Layer, kind: EngineKind) -> impl Iterator<Item = ModelSetting> {
+        TIERS.iter().map(move |row| {
+            let usual = ModelTable::default().model(&kind.engine_name(), kind, row.name);
+            let said = |layer: &Layer| layer.models.get(&(kind, row.tier)).cloned();
+            ModelSetting { kind, tier: row.tier, model: self.pick(repository, Key::Model(kind, row.tier), usual, said) }
+        })
     }
 
     /// The value of the topmost layer that has one. `otherwise` is what the program would do without the file of
     /// defaults; a test holds the two together.
-    fn pick<T>(&self, repository: &Layer, variable: &Variable, otherwise: T, value: impl Fn(&Layer) -> Option<T>) -> Setting<T> {
+    fn pick<T>(&self, repository: &Layer, key: Key, otherwise: T, value: impl Fn(&Layer) -> Option<T>) -> Setting<T> {
         let path = |file: &Option<PathBuf>| file.clone().unwrap_or_default();
-        if let Some(value) = value(&self.environment) {
+        let variable = key.facts().and_then(|facts| facts.variable);
+        if let (Some(variable), Some(value)) = (variable, value(&self.environment)) {
             return Setting { value, source: Source::Environment(variable.name) };
         }
         if let Some(value) = value(repository) {
@@ -296,5 +408,24 @@ mod tests {
         assert!(layers.settle(trust::Consent::Missing).linger.value.is_empty());
         assert_eq!(layers.settle(trust::Consent::Given).pass_env.value, ["THEIRS"]);
         assert_eq!(layers.settle(trust::Consent::Given).linger.value, ["daemon"]);
+    }
+
+    #[test]
+    fn secrets_of_all_layers_are_kept() {
+        let layers = layers("secrets = ['MINE']", "secrets = ['THEIRS']", &[("PROCTOR_SECRETS", "MINE, HERE")]);
+
+        assert_eq!(layers.settle(trust::Consent::Missing).secrets.value, ["HERE", "MINE", "THEIRS"]);
+    }
+
+    #[test]
+    fn a_relative_path_begins_where_it_is_said() {
+        let said = |source, value: &str| Setting { value: PathBuf::from(value), source };
+        let program = |setting: Setting<PathBuf>| setting.program(Path::new("/here"));
+
+        assert_eq!(program(said(Source::Repository("/r/proctor.toml".into()), "tools/claude")), Path::new("/r/tools/claude"));
+        assert_eq!(program(said(Source::User("/u/config.toml".into()), "./claude")), Path::new("/u/./claude"));
+        assert_eq!(program(said(Source::Flag("--script"), "./claude")), Path::new("/here/./claude"));
+        assert_eq!(program(said(Source::Repository("/r/proctor.toml".into()), "claude")), Path::new("claude"));
+        assert_eq!(program(said(Source::Repository("/r/proctor.toml".into()), "/bin/claude")), Path::new("/bin/claude"));
     }
 }

@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::engine::EngineArgs;
+
 /// Longest value of one `--input`, in bytes. Linux refuses a single variable of 128 KiB; half of it leaves
 /// room for what a shell builds from it.
 pub const LONGEST_INPUT: usize = 64 * 1024;
@@ -11,6 +13,8 @@ pub const LONGEST_INPUT: usize = 64 * 1024;
 pub enum ProcedureCommand {
     Run(RunArgs),
     Resume(ResumeArgs),
+    Rejudge(RejudgeArgs),
+    Merge(MergeArgs),
     Status(StatusArgs),
     List(ListArgs),
     Show(ShowArgs),
@@ -105,6 +109,10 @@ pub struct RunArgs {
     #[arg(long, value_enum, value_name = "WHERE")]
     pub records: Option<RecordsChoice>,
 
+    /// Which engine drives agents.
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -161,6 +169,46 @@ pub struct ResumeArgs {
     /// Go on although there are commits or changes since that are not the run's
     #[arg(long)]
     pub accept_foreign: bool,
+
+    /// Which engine drives agents.
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Judge again what a review left open
+///
+/// Takes a run that ended as inconclusive: every review that reached no verdict is made again, on the work as it was
+/// then, and the run ends anew by what the judges say.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  proctor procedure rejudge run_8x2")]
+pub struct RejudgeArgs {
+    /// A run's id, a unique beginning of it, or its run folder
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    /// Which engine drives the judges.
+    #[command(flatten)]
+    pub engine: EngineArgs,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Merge the branch of an isolated run
+///
+/// Takes a run with `isolation: worktree` that is parked because its branch could not be merged, or that is
+/// inconclusive. Merges only into a clean checkout of the branch that the run was started from.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  proctor procedure merge run_8x2")]
+pub struct MergeArgs {
+    /// A run's id, a unique beginning of it, or its run folder
+    #[arg(value_name = "RUN")]
+    pub run: String,
 
     /// Print one JSON object
     #[arg(long)]

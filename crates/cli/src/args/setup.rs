@@ -3,14 +3,20 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use proctor_engine::agent::EngineKind;
 
 /// Prepare a repository
 ///
 /// Finds the layout, writes a commented `proctor.toml` and, where there is no procedure yet, a small example.
-/// It shows its plan and asks first; files that exist are never touched.
+/// With `--agents` the example is a procedure with an agent, in a worktree of its own, which is also written where there
+/// are others. It shows its plan and asks first; files that exist are never touched.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  proctor init\n  proctor init --yes --layout proctor")]
+#[command(after_help = "Examples:\n  proctor init\n  proctor init --agents\n  proctor init --yes --layout proctor")]
 pub struct InitArgs {
+    /// Write an example with an agent
+    #[arg(long)]
+    pub agents: bool,
+
     /// Ask nothing
     #[arg(long, short)]
     pub yes: bool,
@@ -62,8 +68,9 @@ pub struct WhereArgs {
 
 /// Accept the sensitive settings of this repository
 ///
-/// A repository's own `proctor.toml` can't pass environment variables to sessions nor let programs outlive them
-/// until you accept exactly those values here. When they change, you are asked again.
+/// A repository's own `proctor.toml` can't pass environment variables to sessions, let programs outlive them, name
+/// the programs of engines or make the boxes of agents weaker until you accept exactly those values here. When they
+/// change, you are asked again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  proctor trust\n  proctor trust --revoke")]
 pub struct TrustArgs {
@@ -91,12 +98,36 @@ pub struct CompletionsArgs {
 
 /// See it work in a small repository made for it
 ///
-/// Makes a real git repository in a temporary folder, runs a release check in it that fails once and passes when
-/// it is resumed, and says what happened. Needs neither a git identity nor a network.
+/// Makes a real git repository in a temporary folder and runs a release check in it: an agent writes the changelog, a
+/// judge finds it wanting, the agent repairs it; then a test fails, and the run goes on once that is mended. The agent
+/// follows a script, so this needs neither a git identity nor a network nor money; with `--engine claude` it is the real one.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  proctor demo --keep /tmp/proctor-demo")]
+#[command(after_help = "Examples:\n  proctor demo --keep /tmp/proctor-demo\n  proctor demo --engine claude")]
 pub struct DemoArgs {
+    /// Who plays the agent: a script, or Claude Code with your login
+    #[arg(long, value_enum, value_name = "ENGINE", default_value_t = DemoEngine::Scripted)]
+    pub engine: DemoEngine,
+
     /// Make the repository in this new folder and keep it
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub keep: Option<PathBuf>,
+}
+
+/// `--engine` of `demo`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DemoEngine {
+    /// Does what a script says. No model is called.
+    Scripted,
+    /// Claude Code, which has to be installed and logged in, or led elsewhere by `ANTHROPIC_BASE_URL`.
+    Claude,
+}
+
+impl DemoEngine {
+    /// The engine that plays.
+    pub fn kind(self) -> EngineKind {
+        match self {
+            Self::Scripted => EngineKind::Scripted,
+            Self::Claude => EngineKind::Claude,
+        }
+    }
 }

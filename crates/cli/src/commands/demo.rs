@@ -1,14 +1,16 @@
-//! `proctor demo`: a small real repository, a procedure that fails once, and how it goes on.
+//! `proctor demo`: a small real repository, a procedure in which an agent is corrected and a step fails once, and how it
+//! goes on.
 //!
-//! Everything is real: git, the shells, the journal. What differs from daily use is where it happens: the
+//! Everything is real: git, the shells, the sessions, the journal. What differs from daily use is where it happens: the
 //! repository, its state and its git identity are the demo's own, so that nothing of the user's is read, written or
-//! in the way.
+//! in the way. The agent follows a script, unless the real one is asked for.
 
 mod error;
 mod ground;
 
 use proctor_cards::find_procedure;
-use proctor_domain::procedure::{Outcome, Run};
+use proctor_domain::procedure::{Outcome, Run, StepRecord, StepState};
+use proctor_domain::session::{SessionRecord, Work};
 use proctor_domain::{Clock, ExitCode, RunId};
 use proctor_journal::Journal;
 use proctor_orchestrator::procedure::{
@@ -16,11 +18,12 @@ use proctor_orchestrator::procedure::{
     stop_run,
 };
 use proctor_orchestrator::{Site, SystemClock};
+use proctor_process::confine;
 use proctor_process::{Signal, Signals};
 
 use super::procedure::RunView;
 use crate::Invocation;
-use crate::args::setup::DemoArgs;
+use crate::args::setup::{DemoArgs, DemoEngine};
 use crate::printer::{Stream, Style, visible_line};
 use crate::progress::Progress;
 use crate::report::Report;
@@ -30,6 +33,10 @@ use ground::{FIX, Ground};
 
 /// The procedure that is run.
 const PROCEDURE: &str = "release-check";
+/// Its step with an agent.
+const AGENTS_STEP: &str = "changelog";
+/// Its step that fails once.
+const FAILING_STEP: &str = "build";
 
 /// How a part of the demo ended.
 enum Part<T> {
@@ -47,7 +54,7 @@ pub fn run(invocation: &Invocation, args: &DemoArgs) -> Result<ExitCode, Report>
         Some(folder) => Ground::kept(invocation, folder)?,
         None => Ground::temporary(invocation)?,
     };
-    let played = Demo { invocation, ground: &ground, signals: &signals }.play();
+    let played = Demo { invocation, ground: &ground, signals: &signals, engine: args.engine }.play();
     match played {
         Ok(Part::Played(())) => {
             ground.leave()?;
@@ -74,6 +81,7 @@ struct Demo<'a> {
     invocation: &'a Invocation,
     ground: &'a Ground,
     signals: &'a Signals,
+    engine: DemoEngine,
 }
 
 impl Demo<'_> {
@@ -82,16 +90,23 @@ impl Demo<'_> {
             "A small project with a release check is made in {}.",
             visible_line(&self.ground.folder().display().to_string())
         ));
+        self.say(match self.engine {
+            DemoEngine::Scripted => "Its agent follows a script: no model is called, and its costs are made up.",
+            DemoEngine::Claude => "Its agent is claude, with your login: a few short sessions, on your bill.",
+        });
         self.ground.plant()?;
         if self.is_interrupted() {
             return Ok(Part::Interrupted);
         }
-        let site = self.ground.site()?;
+        let site = self.ground.site(self.engine.kind())?;
+        self.want_box(&site)?;
         let mut journal = Journal::open(site.state.root())?;
 
         self.command(&format!("proctor procedure run {PROCEDURE}"));
         let Part::Played(failed) = self.start(&site, &mut journal)? else { return Ok(Part::Interrupted) };
+        self.expect_failure(&failed)?;
         self.say("");
+        self.tell_of_the_agent(&failed.run);
         self.say("The tests that check step `build` failed, so the run stopped there and the step was not committed.");
         self.command("proctor procedure status");
         self.view(&failed);
@@ -157,7 +172,46 @@ impl Demo<'_> {
             return Ok(Part::Played(end));
         }
         self.view(&end);
-        Err(DemoError::WentOtherwise { wanted: wanted.name(), found: outcome(&end.standing) }.into())
+        Err(self.went_otherwise(wanted.name(), outcome(&end.standing).to_owned()).into())
+    }
+
+    fn expect_failure(&self, end: &RunEnd) -> Result<(), DemoError> {
+        let failed = end.run.steps.iter().find(|step| matches!(step.state, StepState::Failed(_)));
+        match failed.map(|step| step.plan.id.as_str()) {
+            Some(FAILING_STEP) => Ok(()),
+            step => {
+                self.view(end);
+                Err(self.went_otherwise("failed in the step `build`", format!("failed in `{}`", step.unwrap_or_default())))
+            }
+        }
+    }
+
+    fn went_otherwise(&self, wanted: &'static str, found: String) -> DemoError {
+        DemoError::WentOtherwise { wanted, found, engine: self.engine }
+    }
+
+    /// A real agent that may do what it likes has to be held in a box; a script of ours need not.
+    fn want_box(&self, site: &Site) -> Result<(), DemoError> {
+        match self.engine {
+            DemoEngine::Scripted => Ok(()),
+            // The only kind that holds an agent in an in-place checkout.
+            DemoEngine::Claude => confine::probe(&site.program).bwrap.map(|_| ()).map_err(|reason| DemoError::NoBox { reason }),
+        }
+    }
+
+    /// What went on in the step with the agent: with a real one it is not known beforehand.
+    fn tell_of_the_agent(&self, run: &Run) {
+        let Some(step) = run.steps.iter().find(|step| step.plan.id.as_str() == AGENTS_STEP) else { return };
+        let repaired = step.sessions.iter().any(|session| session.work == Work::Repair);
+        match objection(step) {
+            Some(reasoning) if repaired => {
+                self.say("An agent wrote the changelog. A judge, who saw the diff and not what the agent says about it, was not content:");
+                self.say(&format!("  {}", visible_line(&reasoning)));
+                self.say("So the agent repaired it, in the same conversation, and everything was checked again.");
+            }
+            Some(_) | None => self.say("An agent wrote the changelog, and a judge, who saw the diff, was content with it."),
+        }
+        self.say("");
     }
 
     fn is_interrupted(&self) -> bool {
@@ -205,9 +259,19 @@ impl Demo<'_> {
     }
 }
 
+/// What the first judge that was not content said.
+fn objection(step: &StepRecord) -> Option<String> {
+    let answer = |session: &SessionRecord| -> Option<serde_json::Value> {
+        let result = session.report.as_ref()?.agent.as_ref()?.result.as_deref()?;
+        serde_json::from_str(result).ok()
+    };
+    let judges = step.sessions.iter().filter(|session| matches!(session.work, Work::Judge(_)));
+    let negative = judges.filter_map(answer).find(|answer| answer["passed"] == false)?;
+    negative["reasoning"].as_str().map(str::to_owned)
+}
+
 /// `completed, 4 steps done, 1 skipped, 1 repeated after its failure`.
 fn summary(run: &Run) -> String {
-    use proctor_domain::procedure::StepState;
     let count = |wanted: fn(&StepState) -> bool| run.steps.iter().filter(|step| wanted(&step.state)).count();
     let done = count(|state| *state == StepState::Completed);
     let skipped = count(|state| matches!(state, StepState::Skipped(_)));

@@ -3,6 +3,7 @@
 //! It makes and changes nothing, unless `--repair` is given. One thing that can't be looked at never keeps the others
 //! from being looked at.
 
+mod agents;
 mod leftovers;
 mod machine;
 mod place;

@@ -15,10 +15,12 @@ pub enum CommandError {
         source: io::Error,
     },
     /// The repository's settings ask for what the user has not accepted.
-    #[error("{} sets `pass-env` or `linger` to values that you have not accepted", path.display())]
+    #[error("{} asks for what you have not accepted: {}", path.display(), keys.join(", "))]
     NeedsConsent {
         /// The settings file.
         path: PathBuf,
+        /// The settings that need consent.
+        keys: Vec<&'static str>,
     },
     /// There is nobody to ask.
     #[error("there is no terminal to ask on")]

@@ -1,4 +1,5 @@
-//! `proctor init`: a commented settings file and, where there is no procedure yet, an example.
+//! `proctor init`: a commented settings file and an example, where there is no procedure yet or one with an agent is
+//! wanted.
 
 use std::fs::Permissions;
 use std::io::{self, Write};
@@ -17,8 +18,22 @@ use crate::printer::visible_line;
 use crate::report::Report;
 use crate::settings::{DEFAULTS, REPOSITORY_FILE, Setting};
 
-const EXAMPLE: &str = include_str!("init/hello.procedure.card");
-const EXAMPLE_NAME: &str = "hello";
+/// A procedure to begin with.
+struct Example {
+    name: &'static str,
+    text: &'static str,
+}
+
+/// Its steps are shells.
+const HELLO: Example = Example { name: "hello", text: include_str!("init/hello.procedure.card") };
+/// An agent does its work.
+const README: Example = Example { name: "readme", text: include_str!("init/readme.procedure.card") };
+
+impl Example {
+    fn path(&self, layout: Layout) -> PathBuf {
+        Path::new(layout.procedures_dir()).join(format!("{}.procedure.card", self.name))
+    }
+}
 
 /// What `init` will do. Leaves its executor no choice.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,6 +42,8 @@ struct Plan {
     make: Vec<(PathBuf, String)>,
     /// What stays as it is, and why.
     keep: Vec<String>,
+    /// The procedure among the files to make.
+    example: Option<&'static str>,
 }
 
 /// Plans, asks, writes.
@@ -34,7 +51,7 @@ pub fn run(invocation: &Invocation, args: &InitArgs) -> Result<ExitCode, Report>
     let printer = &invocation.printer;
     let place = Place::find(invocation)?;
     let layout = place.layout.clone().or_flag("--layout", args.layout.map(LayoutChoice::layout));
-    let plan = plan(&place.card_root, &layout, args.layout);
+    let plan = plan(&place.card_root, &layout, args);
     printer.line(&format!(
         "{}: layout {} ({})",
         visible_line(&place.card_root.display().to_string()),
@@ -62,23 +79,30 @@ pub fn run(invocation: &Invocation, args: &InitArgs) -> Result<ExitCode, Report>
         make(&place.card_root.join(path), text)?;
     }
     say_what_next(invocation, &place.card_root, &plan, layout.value);
+    if args.agents {
+        say_who_works(invocation);
+    }
     Ok(ExitCode::Done)
 }
 
-fn plan(card_root: &Path, layout: &Setting<Layout>, chosen: Option<LayoutChoice>) -> Plan {
-    let mut plan = Plan { make: Vec::new(), keep: Vec::new() };
+fn plan(card_root: &Path, layout: &Setting<Layout>, args: &InitArgs) -> Plan {
+    let mut plan = Plan { make: Vec::new(), keep: Vec::new(), example: None };
     if is_there(&card_root.join(REPOSITORY_FILE)) {
         plan.keep.push(format!("{REPOSITORY_FILE}, which is there"));
     } else {
-        plan.make.push((PathBuf::from(REPOSITORY_FILE), settings_text(chosen.map(LayoutChoice::layout))));
+        plan.make.push((PathBuf::from(REPOSITORY_FILE), settings_text(args.layout.map(LayoutChoice::layout))));
     }
-    let folder = layout.value.procedures_dir();
     let procedures = list_procedures(card_root, layout.value);
-    if procedures.is_empty() {
-        plan.make.push((Path::new(folder).join(format!("{EXAMPLE_NAME}.procedure.card")), EXAMPLE.to_owned()));
+    let example = if args.agents { README } else { HELLO };
+    let path = example.path(layout.value);
+    if is_there(&card_root.join(&path)) {
+        plan.keep.push(format!("{}, which is there", path.display()));
+    } else if args.agents || procedures.is_empty() {
+        plan.make.push((path, example.text.to_owned()));
+        plan.example = Some(example.name);
     } else {
         let many = if procedures.len() == 1 { "1 procedure".to_owned() } else { format!("{} procedures", procedures.len()) };
-        plan.keep.push(format!("{folder}, which has {many}"));
+        plan.keep.push(format!("{}, which has {many}", layout.value.procedures_dir()));
     }
     plan
 }
@@ -112,7 +136,9 @@ fn settings_text(layout: Option<Layout>) -> String {
         text.push_str(&line);
         text.push('\n');
     }
-    text.push_str("\n# What `pass-env` and `linger` say here counts once you have accepted it with `proctor trust`.\n");
+    text.push_str(
+        "\n# What names programs, passes variables or makes boxes weaker counts here once you have accepted it with `proctor trust`.\n",
+    );
     text
 }
 
@@ -141,30 +167,45 @@ fn say_what_next(invocation: &Invocation, card_root: &Path, plan: &Plan, layout:
         say(&format!("  cd {}", visible_line(&card_root.display().to_string())));
     }
     say(&format!("  git add {} && git commit -m 'Add procedures'", paths.join(" ")));
-    if plan.make.iter().any(|(path, _)| path.starts_with(layout.procedures_dir())) {
-        say(&format!("  proctor procedure show {EXAMPLE_NAME}"));
-        say(&format!("  proctor procedure run {EXAMPLE_NAME}"));
-    } else {
-        say("  proctor procedure list");
+    match plan.example {
+        Some(name) => {
+            say(&format!("  proctor procedure show {name}"));
+            say(&format!("  proctor procedure run {name}"));
+        }
+        None => say("  proctor procedure list"),
     }
+}
+
+/// What drives agents, and how to see what happens before one is paid for.
+fn say_who_works(invocation: &Invocation) {
+    let say = |line: &str| invocation.printer.say(line);
+    say("\nAgents are driven by the engine that the setting `engine` names, at first claude (Claude Code):");
+    say("  proctor engines                        what is installed and logged in");
+    say("  proctor demo                           an agent, a judge and a repair, without a model");
+    say("  proctor procedure run … --script FILE  a script plays the agent");
 }
 
 #[cfg(test)]
 mod tests {
     use proctor_cards::{BoxDefaults, Source, read_procedure};
+    use proctor_domain::procedure::Isolation;
 
     use super::*;
     use crate::environment::Environment;
     use crate::settings::{Layers, LayoutRule, trust::Consent};
 
     #[test]
-    fn the_example_is_a_card_without_findings() {
-        let source = Source { path: PathBuf::from("hello.procedure.card"), text: EXAMPLE.to_owned() };
+    fn the_examples_are_cards_without_findings() {
+        for example in [HELLO, README] {
+            let source = Source { path: example.path(Layout::Proctor), text: example.text.to_owned() };
 
-        let card = read_procedure(&source, Layout::Proctor, &BoxDefaults::default()).expect("a good card");
+            let card = read_procedure(&source, Layout::Proctor, &BoxDefaults::default()).expect("a good card");
 
-        assert_eq!(card.warnings, []);
-        assert_eq!(card.definition.name, EXAMPLE_NAME);
+            assert_eq!(card.warnings, []);
+            assert_eq!(card.definition.name, example.name);
+            let needs_agents = card.definition.steps.iter().any(proctor_domain::procedure::StepSpec::needs_agents);
+            assert_eq!(card.definition.isolation == Some(Isolation::Worktree), needs_agents, "agents get a worktree of their own");
+        }
     }
 
     #[test]

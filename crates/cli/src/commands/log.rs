@@ -1,15 +1,18 @@
 //! `proctor log`: what sessions wrote, as it was written or as it is being written.
 
+mod document;
 mod escape;
+mod transcript;
 
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proctor_domain::procedure::StepId;
-use proctor_domain::session::{Excerpt, Phase, SessionRecord};
+use proctor_domain::session::{Excerpt, SessionRecord};
 use proctor_domain::{ExitCode, SessionId};
+use proctor_engine::TRANSCRIPT;
 use proctor_orchestrator::procedure::Standing;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -18,7 +21,9 @@ use crate::archive::{Archive, Change, Seen, Target, nothing_like};
 use crate::args::runs::{LogArgs, StreamChoice};
 use crate::printer::{Printer, Stream, Style};
 use crate::report::{Kind, Report};
+use crate::run_text::work_name;
 use escape::Escaper;
+use transcript::{Transcript, Writer};
 
 /// The shortest and the longest pause between two looks at what a living session wrote. A pause doubles as long as
 /// nothing new is found.
@@ -43,6 +48,10 @@ pub fn run(invocation: &Invocation, args: &LogArgs) -> Result<ExitCode, Report> 
         Target::Session(run, session) => (run, Some(session)),
     };
     let mut seen = archive.look(&run)?;
+    if args.json {
+        invocation.printer.json(&document::of(&archive, &seen, only.as_ref())?);
+        return Ok(ExitCode::Done);
+    }
     let mut log = Log {
         archive: &archive,
         printer: &invocation.printer,
@@ -108,9 +117,17 @@ struct StreamFile {
     stream: StreamChoice,
     path: PathBuf,
     file: Option<File>,
-    escaper: Escaper,
+    body: Body,
     /// Whether it is known to be complete and was read to its end.
     done: bool,
+}
+
+/// What a stream holds.
+enum Body {
+    /// Text of shells, or an agent's standard error.
+    Text(Escaper),
+    /// The lines of an agent's engine.
+    Transcript(Box<Transcript>),
 }
 
 struct Log<'a> {
@@ -142,7 +159,7 @@ impl Log<'_> {
         for step in &seen.loaded.run.steps {
             for record in &step.sessions {
                 if self.only.as_ref().is_none_or(|only| *only == record.id) && news_may_be(&self.files, &record.id) {
-                    let place = Some((&step.plan.id, record.phase, record.attempt));
+                    let place = Some((&step.plan.id, record.attempt));
                     let labelled = Labelled { session: &record.id, place, record: Some(record), live: open == Some(&record.id) };
                     if self.print_session(&labelled)? == News::Some {
                         news = News::Some;
@@ -159,7 +176,7 @@ impl Log<'_> {
     fn print_session(&mut self, labelled: &Labelled<'_>) -> Result<News, Report> {
         let mut news = News::None;
         for stream in self.streams.clone() {
-            let position = self.position(labelled.session, stream);
+            let position = self.position(labelled, stream);
             if self.drain(position, labelled)? == News::Some {
                 news = News::Some;
             }
@@ -167,12 +184,20 @@ impl Log<'_> {
         Ok(news)
     }
 
-    fn position(&mut self, session: &SessionId, stream: StreamChoice) -> usize {
+    fn position(&mut self, labelled: &Labelled<'_>, stream: StreamChoice) -> usize {
+        let session = labelled.session;
         let known = self.files.iter().position(|file| file.session == *session && file.stream == stream);
         known.unwrap_or_else(|| {
-            let path = self.archive.site.state.session(session).join(format!("{}.log", name(stream)));
-            let escaper = Escaper::default();
-            self.files.push(StreamFile { session: session.clone(), stream, path, file: None, escaper, done: false });
+            let folder = self.archive.site.state.session(session);
+            let (path, body) = match stream {
+                StreamChoice::Stdout if is_of_an_agent(&folder, labelled.record) => {
+                    (folder.join(TRANSCRIPT), Body::Transcript(Box::new(Transcript::of(labelled.record))))
+                }
+                StreamChoice::Stdout | StreamChoice::Stderr => {
+                    (folder.join(format!("{}.log", name(stream))), Body::Text(Escaper::default()))
+                }
+            };
+            self.files.push(StreamFile { session: session.clone(), stream, path, file: None, body, done: false });
             self.files.len() - 1
         })
     }
@@ -186,6 +211,9 @@ impl Log<'_> {
                 Err(error) => return Err(unreadable(&self.files[position].path, &error)),
             }
         }
+        if self.files[position].done {
+            return Ok(News::None);
+        }
         let mut news = News::None;
         let mut buffer = vec![0; CHUNK];
         loop {
@@ -196,10 +224,28 @@ impl Log<'_> {
             }
             news = News::Some;
             self.announce(position, labelled);
-            self.print_bytes(position, &buffer[..length]);
+            self.print_bytes(position, labelled, &buffer[..length]);
         }
-        self.files[position].done = !labelled.live;
+        if !labelled.live && !self.printer.reader_left() {
+            self.end(position, labelled);
+        }
         Ok(news)
+    }
+
+    /// Prints what a stream that is complete still owes.
+    fn end(&mut self, position: usize, labelled: &Labelled<'_>) {
+        self.files[position].done = true;
+        if self.form == Form::Raw {
+            return;
+        }
+        let Body::Transcript(transcript) = &mut self.files[position].body else { return };
+        let events = transcript.finish();
+        self.announce(position, labelled);
+        let writer = labelled.writer(self.printer);
+        events.iter().filter_map(|event| writer.text(event)).for_each(|text| self.printer.line(&text));
+        if let Some(record) = labelled.record {
+            self.printer.line(&writer.closing(record));
+        }
     }
 
     /// The files of a session that is not alive are gone: what its record keeps of them is better than nothing.
@@ -218,16 +264,22 @@ impl Log<'_> {
         }
         self.announce(position, labelled);
         self.printer.warn(&format!("{} is gone; this is what the record keeps of it", self.files[position].path.display()));
-        self.print_bytes(position, excerpt.text().as_bytes());
+        self.print_bytes(position, labelled, excerpt.text().as_bytes());
+        self.end(position, labelled);
         News::Some
     }
 
-    fn print_bytes(&mut self, position: usize, bytes: &[u8]) {
-        match self.form {
-            Form::Raw => self.printer.bytes(bytes),
-            Form::Visible => {
-                let text = self.files[position].escaper.feed(bytes);
-                self.printer.text(&text);
+    fn print_bytes(&mut self, position: usize, labelled: &Labelled<'_>, bytes: &[u8]) {
+        match (self.form, &mut self.files[position].body) {
+            (Form::Raw, _) => self.printer.bytes(bytes),
+            (Form::Visible, Body::Text(escaper)) => self.printer.text(&escaper.feed(bytes)),
+            (Form::Visible, Body::Transcript(transcript)) => {
+                let writer = labelled.writer(self.printer);
+                for event in transcript.feed(bytes) {
+                    if let Some(text) = writer.text(&event) {
+                        self.printer.line(&text);
+                    }
+                }
             }
         }
     }
@@ -239,9 +291,13 @@ impl Log<'_> {
             return;
         }
         self.finish_line();
-        let place =
-            labelled.place.map(|(step, phase, attempt)| format!(" {step}, {}, attempt {attempt}", phase.name())).unwrap_or_default();
-        let heading = format!("{}{place}: {}", next.0, name(next.1));
+        let work = labelled.record.map(|record| format!(" {},", work_name(record.phase, record.work))).unwrap_or_default();
+        let place = labelled.place.map(|(step, attempt)| format!(" {step},{work} attempt {attempt}")).unwrap_or_default();
+        let what = match &self.files[position].body {
+            Body::Text(_) => name(next.1),
+            Body::Transcript(_) => "transcript",
+        };
+        let heading = format!("{}{place}: {what}", next.0);
         self.printer.say(&self.printer.paint(Stream::Err, Style::Strong, &format!("== {heading}")));
         self.heading = Some(next);
     }
@@ -250,8 +306,8 @@ impl Log<'_> {
     fn finish_line(&mut self) {
         let Some((session, stream)) = &self.heading else { return };
         let last = self.files.iter_mut().find(|file| file.session == *session && file.stream == *stream);
-        if let Some(last) = last.filter(|_| self.form == Form::Visible) {
-            self.printer.text(&last.escaper.finish_line());
+        if let Some(StreamFile { body: Body::Text(escaper), .. }) = last.filter(|_| self.form == Form::Visible) {
+            self.printer.text(&escaper.finish_line());
         }
     }
 
@@ -264,9 +320,20 @@ impl Log<'_> {
 /// A session and what its heading says.
 struct Labelled<'a> {
     session: &'a SessionId,
-    place: Option<(&'a StepId, Phase, u32)>,
+    place: Option<(&'a StepId, u32)>,
     record: Option<&'a SessionRecord>,
     live: bool,
+}
+
+impl Labelled<'_> {
+    fn writer<'p>(&self, printer: &'p Printer) -> Writer<'p> {
+        Writer { printer, speaker: self.record.map_or("agent", |record| record.work.name()) }
+    }
+}
+
+/// Whether a session is an engine's. Of one that its run has forgotten, its files tell.
+fn is_of_an_agent(folder: &Path, record: Option<&SessionRecord>) -> bool {
+    record.map_or_else(|| folder.join(TRANSCRIPT).exists(), |record| record.work.needs_engine())
 }
 
 fn is_listed(seen: &Seen, session: &SessionId) -> bool {

@@ -3,7 +3,9 @@
 mod gc;
 mod lint;
 mod list;
+mod merge;
 mod pin;
+mod rejudge;
 mod resume;
 mod run;
 mod show;
@@ -17,6 +19,7 @@ use serde::Serialize;
 use crate::Invocation;
 use crate::args::procedure::ProcedureCommand;
 use crate::report::Report;
+pub(crate) use resume::go_on;
 pub(crate) use status::RunView;
 
 /// Runs one of them.
@@ -24,6 +27,8 @@ pub fn run(invocation: &Invocation, command: &ProcedureCommand) -> Result<ExitCo
     match command {
         ProcedureCommand::Run(args) => run::run(invocation, args),
         ProcedureCommand::Resume(args) => resume::run(invocation, args),
+        ProcedureCommand::Rejudge(args) => rejudge::run(invocation, args),
+        ProcedureCommand::Merge(args) => merge::run(invocation, args),
         ProcedureCommand::Status(args) => status::run(invocation, args),
         ProcedureCommand::List(args) => list::run(invocation, args),
         ProcedureCommand::Show(args) => show::run(invocation, args),

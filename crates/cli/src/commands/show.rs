@@ -1,5 +1,6 @@
 //! `proctor show`: everything recorded about a run or a session.
 
+mod claims;
 mod document;
 mod text;
 

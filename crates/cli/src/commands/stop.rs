@@ -27,6 +27,9 @@ pub fn run(invocation: &Invocation, args: &StopArgs) -> Result<ExitCode, Report>
         (StopEnd::NotRunning, Standing::Ended(_)) => {
             (format!("nothing to stop: {run} is over ({})", outcome(&standing)), ExitCode::NothingToDo)
         }
+        (StopEnd::NotRunning, Standing::Halted(reason)) if reason.is_parked() => {
+            (format!("nothing to stop: {run} is parked; `proctor procedure status {run}` says what it waits for"), ExitCode::NothingToDo)
+        }
         (StopEnd::NotRunning, Standing::Interrupted | Standing::Halted(_) | Standing::Running) => {
             (format!("nothing to stop: {run} is not running; `proctor procedure resume {run}` goes on with it"), ExitCode::NothingToDo)
         }

@@ -13,13 +13,19 @@ use crate::settings::Sensitive;
 use crate::settings::trust::{self, Consent};
 
 #[derive(Serialize)]
-struct Trust {
+struct Trust<'asks> {
     version: u32,
     file: Option<String>,
-    pass_env: Vec<String>,
-    linger: Vec<String>,
+    /// What it asks for that needs consent.
+    asks: Vec<Asked<'asks>>,
     /// `not-needed`, `given` or `missing`.
     consent: &'static str,
+}
+
+#[derive(Serialize)]
+struct Asked<'asks> {
+    key: &'static str,
+    values: &'asks [String],
 }
 
 /// Shows what the repository asks for, and accepts it, or takes back what was accepted.
@@ -62,14 +68,10 @@ pub fn run(invocation: &Invocation, args: &TrustArgs) -> Result<ExitCode, Report
 fn describe(invocation: &Invocation, place: &Place, sensitive: &Sensitive) {
     let file = place.layers.repository_file.as_deref().map(|file| file.display().to_string()).unwrap_or_default();
     invocation.printer.insist(&format!("{} asks:", visible_line(&file)));
-    let list = |what: &str, values: &Option<Vec<String>>| {
-        let values = values.as_deref().unwrap_or_default();
-        if !values.is_empty() {
-            invocation.printer.insist(&format!("  {what}: {}", visible_line(&values.join(", "))));
-        }
-    };
-    list("to pass to sessions from your environment (pass-env)", &sensitive.pass_env);
-    list("to let these programs outlive sessions (linger)", &sensitive.linger);
+    for ask in &sensitive.asks {
+        let values = visible_line(&ask.values.join(", ")).into_owned();
+        invocation.printer.insist(&format!("  {} ({}): {values}", ask.purpose(), ask.key.name()));
+    }
 }
 
 fn finish(invocation: &Invocation, args: &TrustArgs, place: &Place, sensitive: &Sensitive, consent: Consent) -> ExitCode {
@@ -77,8 +79,7 @@ fn finish(invocation: &Invocation, args: &TrustArgs, place: &Place, sensitive: &
         invocation.printer.json(&Trust {
             version: 1,
             file: place.layers.repository_file.as_deref().map(|file| file.display().to_string()),
-            pass_env: sensitive.pass_env.clone().unwrap_or_default(),
-            linger: sensitive.linger.clone().unwrap_or_default(),
+            asks: sensitive.asks.iter().map(|ask| Asked { key: ask.key.name(), values: &ask.values }).collect(),
             consent: match consent {
                 Consent::NotNeeded => "not-needed",
                 Consent::Given => "given",

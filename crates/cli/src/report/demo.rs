@@ -1,5 +1,7 @@
 //! What people are told when the demo can't be played.
 
+use crate::args::setup::DemoEngine;
+
 use super::{Kind, Report};
 use crate::commands::demo::DemoError;
 
@@ -11,8 +13,17 @@ impl From<DemoError> for Report {
             DemoError::Make { .. } | DemoError::Write(_) | DemoError::Remove { .. } | DemoError::Git { .. } | DemoError::Signals(_) => {
                 Self::failed_to(Kind::Environment, &error)
             }
-            DemoError::WentOtherwise { .. } => Self::failed_to(Kind::Environment, &error)
-                .hint("`proctor doctor` checks what runs need; `proctor demo --keep DIR` keeps the folder"),
+            DemoError::NoBox { .. } => Self::failed_to(Kind::Environment, &error)
+                .hint("install bubblewrap, or see what keeps it from working with `proctor doctor`")
+                .hint("`proctor demo` without `--engine` needs none"),
+            DemoError::WentOtherwise { engine, .. } => {
+                let report = Self::failed_to(Kind::Environment, &error)
+                    .hint("`proctor doctor` checks what runs need; `proctor demo --keep DIR` keeps the folder");
+                match engine {
+                    DemoEngine::Scripted => report,
+                    DemoEngine::Claude => report.hint("`claude -p hello` tells whether claude is installed and logged in"),
+                }
+            }
         }
     }
 }

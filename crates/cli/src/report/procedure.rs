@@ -1,11 +1,14 @@
 //! What people are told when a run is refused or can't be driven.
 
-use proctor_domain::RepoPath;
 use proctor_domain::procedure::HaltReason;
+use proctor_domain::{Branch, RepoPath};
+use proctor_engine::agent::EngineKind;
+use proctor_orchestrator::UnknownEngine;
 use proctor_orchestrator::procedure::{ProcedureError, Refusal};
 
 use super::{Kind, Report};
-use crate::run_text::counted;
+use crate::printer::visible_line;
+use crate::run_text::{counted, local_time};
 
 /// No more paths are listed.
 const LISTED: usize = 20;
@@ -49,7 +52,11 @@ impl From<ProcedureError> for Report {
             ProcedureError::Append(ref conflict) => Self::failed_to(Kind::Internal, conflict),
             ProcedureError::Workspace(error) => error.into(),
             ProcedureError::OutsideWorkTree { .. } => Self::failed_to(Kind::Environment, &error).hint("remove the link"),
+            ProcedureError::Confine(_) => Self::failed_to(Kind::Environment, &error)
+                .hint("`proctor doctor` says which boxes can be made here")
+                .hint("`confine = \"auto\"` takes the strongest that there is"),
             ProcedureError::Read { .. }
+            | ProcedureError::Encode { .. }
             | ProcedureError::Write { .. }
             | ProcedureError::Chance(_)
             | ProcedureError::Signals(_)
@@ -59,6 +66,12 @@ impl From<ProcedureError> for Report {
                 .hint("once that is mended, `proctor procedure resume` goes on with an unfinished run"),
             ProcedureError::Host(ref host) => Self::failed_to(Kind::Environment, host).hint("`proctor doctor` checks what sessions need"),
         }
+    }
+}
+
+impl From<UnknownEngine> for Report {
+    fn from(error: UnknownEngine) -> Self {
+        Self::failed_to(Kind::User, &error).hint("`proctor engines` lists what can drive agents here")
     }
 }
 
@@ -87,10 +100,24 @@ impl From<Refusal> for Report {
             }
             Refusal::Halted { run, reason } => report.halted(&run.to_string(), &reason),
             Refusal::OtherWorktree { worktree, .. } => report.hint(format!("`proctor -C '{worktree}' procedure resume`")),
-            Refusal::NeedsAgents { .. } => {
-                report.hint("`proctor procedure lint` accepts such cards already; steps with shells alone can be run")
+            Refusal::NoEngine { kind: EngineKind::Scripted, .. } => report
+                .hint("name one with `--script FILE`, or `script` under `[engines.scripted]` in proctor.toml")
+                .hint("`proctor engines` lists what is found"),
+            Refusal::NoEngine { engine, .. } => report
+                .hint(format!("install it, or name its program under `[engines.{engine}]` in your settings"))
+                .hint("`proctor engines` lists what is found; `--engine scripted --script FILE` tries a card without a model"),
+            Refusal::NoBranchToMerge => report.hint("`git switch BRANCH` first, or set `isolation: in-place`"),
+            Refusal::NotAsking { run } => report.hint(format!("`proctor show {run}` says how it stands")),
+            Refusal::WantsWords { run } => report.hint(format!("`proctor answer {run} -m 'your answer' --resume`")),
+            Refusal::WantsDecision { run } => report
+                .hint(format!("`proctor answer {run} approve --resume` goes on, `proctor answer {run} reject --resume` fails the step")),
+            Refusal::NothingToJudge { run } => {
+                report.hint(format!("`proctor procedure resume {run}` goes on with a run that has not ended"))
             }
-            Refusal::NeedsWorktree => report.hint("leave the key out, or set it to `in-place`"),
+            Refusal::NothingToMerge { run } => report.hint(format!("`proctor show {run}` says how it stands")),
+            Refusal::NotMerged { run, branch, .. } => report
+                .hint(format!("its work is on the branch `{branch}`"))
+                .hint(format!("once that is mended: `proctor procedure merge {run}`")),
             Refusal::MidStep { run, .. } => report.hint(format!("finish the step first: `proctor procedure resume {run}`")),
         }
     }
@@ -112,6 +139,10 @@ impl Report {
                 self.hint(format!("look at them with `git show {}`", names.join(" ")))
                     .hint(format!("go on after them with `proctor procedure resume {run} --accept-foreign`"))
             }
+            // A branch of ours is checked out in the run's own worktree, and must not be switched to elsewhere.
+            HaltReason::BranchMoved { expected: Branch::Named(name), .. } if name.starts_with("proctor/") => {
+                self.hint(format!("`proctor show {run}` names its worktree; there: `git switch {name}`, then {resume}"))
+            }
             HaltReason::BranchMoved { expected, .. } => self.hint(format!("`git switch {expected}`, then {resume}")),
             HaltReason::HistoryRewritten { expected } => self
                 .hint(format!("`git log {}` shows where the run was; to go on from here: `proctor procedure resume {run} --accept-foreign`", expected.short())),
@@ -121,6 +152,19 @@ impl Report {
                 .hint(format!("commit or discard what the hook changed, then {resume}")),
             HaltReason::RecordRefused { .. } => self.hint(format!("mend that, then {resume}")),
             HaltReason::HostsLost(_) => self.hint("`proctor doctor` checks what sessions need").hint(format!("then {resume}")),
+            HaltReason::Approval { .. } => self.hint(format!(
+                "`proctor answer {run} approve --resume` goes on, `proctor answer {run} reject -m 'why not' --resume` fails the step"
+            )),
+            HaltReason::Question { .. } => self.hint(format!(
+                "`proctor answer {run} -m 'your answer' --resume` goes on with it, `proctor answer {run} reject -m 'why not' --resume` fails the step"
+            )),
+            HaltReason::Limited { until: Some(_), .. } => self.hint(format!(
+                "after that, {resume} goes on where it stopped; waiting counts as no attempt, and `--ignore-limits` asks before"
+            )),
+            HaltReason::Limited { until: None, .. } => self.hint(format!(
+                "most such limits are over within minutes: try {resume} in a while; nothing is lost, and waiting counts as no attempt"
+            )),
+            HaltReason::NotMerged { .. } => self.hint(format!("once that is mended: `proctor procedure merge {run}`")),
         }
     }
 
@@ -159,6 +203,13 @@ pub fn halt_sentence(reason: &HaltReason) -> String {
         HaltReason::HookChanged { output, .. } if output.trim().is_empty() => "a git hook changed files during a commit".to_owned(),
         HaltReason::HookChanged { output, .. } => format!("a git hook changed files during a commit; it printed:\n{}", output.trim()),
         HaltReason::RecordRefused { output } => format!("its record could not be committed: {}", output.trim()),
+        HaltReason::Approval { step, question } => format!("step `{step}` asks: {}", visible_line(question)),
+        HaltReason::Question { step, question } => format!("the agent of step `{step}` asks: {}", visible_line(question)),
+        HaltReason::Limited { engine, until: Some(until) } => {
+            format!("{engine} is at a limit until {}", local_time(*until))
+        }
+        HaltReason::Limited { engine, until: None } => format!("{engine} is at a limit, and how long that lasts is not known"),
+        HaltReason::NotMerged { branch, reason } => format!("its branch `{branch}` was not merged: {reason}"),
         HaltReason::HostsLost(count) => format!("{count} hosts of its step died one after the other"),
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use proctor_cards::{Finding, Level};
-use toml_edit::{Document, Item, Value};
+use toml_edit::{Document, Item, TableLike, Value};
 
 /// A settings text with the places of its keys.
 pub(super) struct TomlText<'text> {
@@ -13,9 +13,11 @@ pub(super) struct TomlText<'text> {
     document: Document<&'text str>,
 }
 
-/// One value and where it stands.
+/// One value, or table of them, and where it stands.
 pub(super) struct Entry<'document> {
-    pub(super) key: &'document str,
+    /// Its key and those of the tables around it, with dots between them.
+    pub(super) name: String,
+    prefix: usize,
     pub(super) key_span: Range<usize>,
     item: &'document Item,
     span: Range<usize>,
@@ -51,13 +53,9 @@ impl<'text> TomlText<'text> {
         }
     }
 
-    /// The entries of the top table, in no particular order.
-    pub(super) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        let table = self.document.as_table();
-        table.iter().map(|(key, item)| {
-            let key_span = table.get_key_value(key).and_then(|(key, _)| key.span()).or_else(|| item.span()).unwrap_or(0..0);
-            Entry { key, span: item.span().unwrap_or_else(|| key_span.clone()), key_span, item }
-        })
+    /// The entries of the top table.
+    pub(super) fn entries(&self) -> Vec<Entry<'_>> {
+        entries_of(self.document.as_table(), "")
     }
 
     /// The mistakes as findings, in the order of the text.
@@ -67,7 +65,39 @@ impl<'text> TomlText<'text> {
     }
 }
 
-impl Entry<'_> {
+/// The entries of a table, in no particular order.
+fn entries_of<'document>(table: &'document dyn TableLike, prefix: &str) -> Vec<Entry<'document>> {
+    let entry = |(key, item): (&str, &'document Item)| {
+        let key_span = table.get_key_value(key).and_then(|(key, _)| key.span()).or_else(|| item.span()).unwrap_or(0..0);
+        // A key with a dot in quotes is one key, and none that is known.
+        let name = if key.contains('.') { format!("{prefix}\"{key}\"") } else { format!("{prefix}{key}") };
+        Entry { name, prefix: prefix.len(), span: item.span().unwrap_or_else(|| key_span.clone()), key_span, item }
+    };
+    table.iter().map(entry).collect()
+}
+
+impl<'document> Entry<'document> {
+    /// The names of the tables around it, with the dot behind them.
+    pub(super) fn prefix(&self) -> &str {
+        self.name.get(..self.prefix).unwrap_or_default()
+    }
+
+    /// Its own key.
+    pub(super) fn word(&self) -> &str {
+        self.name.get(self.prefix..).unwrap_or_default()
+    }
+
+    /// What is in it, if it is a table.
+    pub(super) fn entries(&self) -> Result<Vec<Entry<'document>>, Mistake> {
+        let table = self.item.as_table_like().ok_or_else(|| self.wrong_kind("a table"))?;
+        Ok(entries_of(table, &format!("{}.", self.name)))
+    }
+
+    /// The value as a switch.
+    pub(super) fn switch(&self) -> Result<bool, Mistake> {
+        self.item.as_bool().ok_or_else(|| self.wrong_kind("true or false"))
+    }
+
     /// The value as text.
     pub(super) fn text(&self) -> Result<&str, Mistake> {
         self.item.as_str().ok_or_else(|| self.wrong_kind("a string"))
@@ -80,7 +110,7 @@ impl Entry<'_> {
             let span = value.span().unwrap_or_else(|| self.span.clone());
             match value.as_str() {
                 Some(text) => Ok((text.to_owned(), span)),
-                None => Err(Mistake::at(&span, format!("`{}` wants strings, this is {}", self.key, article(value.type_name())))),
+                None => Err(Mistake::at(&span, format!("`{}` wants strings, this is {}", self.name, article(value.type_name())))),
             }
         };
         array.iter().map(text_of).collect()
@@ -92,7 +122,7 @@ impl Entry<'_> {
     }
 
     fn wrong_kind(&self, wanted: &str) -> Mistake {
-        self.refuse(format!("`{}` wants {wanted}, this is {}", self.key, article(self.item.type_name())))
+        self.refuse(format!("`{}` wants {wanted}, this is {}", self.name, article(self.item.type_name())))
     }
 }
 

@@ -1,59 +1,43 @@
 //! One layer of settings: a file's or the environment's.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use proctor_cards::{Finding, Layout, Level, nearest};
+use proctor_cards::{Finding, Level};
 use proctor_domain::CardDuration;
-use proctor_domain::procedure::Records;
+use proctor_domain::session::EngineName;
+use proctor_engine::agent::{EngineKind, Permission, Tier};
+use proctor_process::confine::Confine;
 
 use super::file::{Entry, Mistake, TomlText};
-use super::{LayoutRule, RecordsRule, SettingsError};
-use crate::environment::{self, Environment, Variable};
+use super::key::{self, KEYS, KeyFacts, Known};
+use super::own::{self, OwnEngine};
+use super::{Key, LayoutRule, NameList, Reach, RecordsRule, SettingsError, value};
+use crate::environment::Environment;
 
 /// Settings files are small; a larger one is something else by mistake.
 const LARGEST: u64 = 1024 * 1024;
-
-/// Which files may set a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// The user's file only.
-    User,
-    /// The user's and the repository's file.
-    Repository,
-}
-
-/// One key that settings files know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyFacts {
-    /// As written in a file.
-    pub key: &'static str,
-    /// Which files may set it.
-    pub reach: Reach,
-    /// The variable that overrides it.
-    pub variable: &'static Variable,
-}
-
-/// Every key, in the order of the documentation.
-pub static KEYS: &[KeyFacts] = &[
-    KeyFacts { key: "layout", reach: Reach::Repository, variable: &environment::LAYOUT },
-    KeyFacts { key: "records", reach: Reach::Repository, variable: &environment::RECORDS },
-    KeyFacts { key: "pass-env", reach: Reach::Repository, variable: &environment::PASS_ENV },
-    KeyFacts { key: "linger", reach: Reach::Repository, variable: &environment::LINGER },
-    KeyFacts { key: "shell-timeout", reach: Reach::Repository, variable: &environment::SHELL_TIMEOUT },
-    KeyFacts { key: "state-dir", reach: Reach::User, variable: &environment::STATE_DIR },
-];
 
 /// What one layer says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Layer {
     pub(super) layout: Option<LayoutRule>,
     pub(super) records: Option<RecordsRule>,
-    pub(super) pass_env: Option<Vec<String>>,
-    pub(super) linger: Option<Vec<String>>,
+    pub(super) names: BTreeMap<NameList, Vec<String>>,
     pub(super) shell_timeout: Option<CardDuration>,
     pub(super) state_dir: Option<PathBuf>,
+    pub(super) engine: Option<EngineName>,
+    pub(super) agent_timeout: Option<CardDuration>,
+    pub(super) agent_silence: Option<CardDuration>,
+    pub(super) confine: Option<Confine>,
+    pub(super) script: Option<PathBuf>,
+    pub(super) programs: BTreeMap<EngineKind, PathBuf>,
+    pub(super) inherit: BTreeMap<EngineKind, bool>,
+    pub(super) permissions: BTreeMap<EngineKind, Permission>,
+    pub(super) models: BTreeMap<(EngineKind, Tier), String>,
+    pub(super) own_engines: BTreeMap<EngineName, OwnEngine>,
 }
 
 /// Reads a file; `None` where there is none.
@@ -86,44 +70,109 @@ pub(super) fn from_text(path: &Path, text: &str, reach: Reach) -> Result<Layer, 
     let wrong = |findings| SettingsError::Findings { path: path.to_owned(), findings };
     let toml = TomlText::parse(path, text).map_err(wrong)?;
     let mut layer = Layer::default();
-    let mistakes: Vec<Mistake> = toml.entries().filter_map(|entry| layer.set(&entry, reach).err()).collect();
+    let mut mistakes = Vec::new();
+    layer.read(toml.entries(), reach, &mut mistakes);
     if mistakes.is_empty() { Ok(layer) } else { Err(wrong(toml.findings(mistakes))) }
 }
 
 impl Layer {
-    fn set(&mut self, entry: &Entry<'_>, reach: Reach) -> Result<(), Mistake> {
-        let known = KEYS.iter().find(|facts| facts.key == entry.key).ok_or_else(|| unknown_key(entry, reach))?;
-        if known.reach == Reach::User && reach == Reach::Repository {
-            return Err(Mistake::at(&entry.key_span, format!("`{}` can't be set by a repository", known.key))
-                .hint(format!("set it in your own settings file or with {}", known.variable.name)));
+    /// Takes in the entries of one table and of those in it.
+    fn read<'text>(&mut self, entries: Vec<Entry<'text>>, reach: Reach, mistakes: &mut Vec<Mistake>) {
+        for entry in entries {
+            let outcome = match key::look_up(&entry.name) {
+                Known::Table => entry.entries().map(|inner| self.read(inner, reach, mistakes)),
+                Known::Key(facts) if facts.reach == Reach::User && reach == Reach::Repository => Err(for_users_only(&entry, facts)),
+                Known::Key(facts) => self.set(facts.key, &entry),
+                Known::Nothing if entry.prefix() == "engines." && self.make_up_engine(&entry, mistakes) => Ok(()),
+                Known::Nothing => {
+                    let hint = key::suggestion(entry.prefix(), entry.word(), reach);
+                    Err(Mistake::at(&entry.key_span, format!("unknown key `{}`", entry.name)).hint(hint))
+                }
+            };
+            mistakes.extend(outcome.err());
         }
-        match known.key {
-            "pass-env" => self.pass_env = Some(checked(entry, check_variable)?),
-            "linger" => self.linger = Some(checked(entry, check_program)?),
-            key => self.set_text(key, entry.text()?).map_err(|reason| entry.refuse(format!("`{key}`: {reason}")))?,
-        }
-        Ok(())
     }
 
-    /// Sets a key whose value is one text, wherever the text comes from.
-    fn set_text(&mut self, key: &str, text: &str) -> Result<(), String> {
+    /// Whether the entry makes up an engine, rightly or not.
+    fn make_up_engine(&mut self, entry: &Entry<'_>, mistakes: &mut Vec<Mistake>) -> bool {
+        let before = mistakes.len();
+        let made_up = own::read(entry, mistakes);
+        let is_one = made_up.is_some() || mistakes.len() > before;
+        self.own_engines.extend(made_up);
+        is_one
+    }
+
+    fn set(&mut self, key: Key, entry: &Entry<'_>) -> Result<(), Mistake> {
         match key {
-            "layout" => self.layout = Some(layout(text)?),
-            "records" => self.records = Some(records(text)?),
-            "shell-timeout" => self.shell_timeout = Some(shell_timeout(text)?),
-            "state-dir" => self.state_dir = Some(state_dir(text)?),
-            _ => self.set_list(key, text)?,
+            Key::Names(list) => {
+                self.names.insert(list, checked(entry, list)?);
+                Ok(())
+            }
+            Key::Inherit(kind) => {
+                self.inherit.insert(kind, entry.switch()?);
+                Ok(())
+            }
+            Key::Layout
+            | Key::Records
+            | Key::ShellTimeout
+            | Key::StateDir
+            | Key::Engine
+            | Key::AgentTimeout
+            | Key::AgentSilence
+            | Key::Confine
+            | Key::Script
+            | Key::Program(_)
+            | Key::Permission(_)
+            | Key::Model(..)
+            | Key::OwnEngines => self.set_text(key, entry.text()?).map_err(|reason| entry.refuse(format!("`{}`: {reason}", entry.name))),
+        }
+    }
+
+    /// Sets a key whose value is one text, wherever the text comes from; lists are written with commas.
+    fn set_text(&mut self, key: Key, text: &str) -> Result<(), String> {
+        match key {
+            Key::Layout => self.layout = Some(value::layout(text)?),
+            Key::Records => self.records = Some(value::records(text)?),
+            Key::ShellTimeout => self.shell_timeout = Some(value::limit(text, "shell")?),
+            Key::StateDir => self.state_dir = Some(value::state_dir(text)?),
+            Key::Engine => self.engine = Some(value::engine(text)?),
+            Key::AgentTimeout => self.agent_timeout = Some(value::limit(text, "agent")?),
+            Key::AgentSilence => self.agent_silence = Some(value::limit(text, "agent")?),
+            Key::Confine => self.confine = Some(value::confine(text)?),
+            Key::Script => self.script = Some(value::path(text)?),
+            Key::Names(list) => _ = self.names.insert(list, value::names(list, text)?),
+            Key::Program(kind) => _ = self.programs.insert(kind, value::path(text)?),
+            Key::Inherit(kind) => _ = self.inherit.insert(kind, value::switch(text)?),
+            Key::Permission(kind) => _ = self.permissions.insert(kind, value::permission(text)?),
+            Key::Model(kind, tier) => _ = self.models.insert((kind, tier), value::model(text)?),
+            Key::OwnEngines => return Err("engines are made up in tables".to_owned()),
         }
         Ok(())
     }
 
-    /// Sets a key whose value is a list, written with commas.
-    fn set_list(&mut self, key: &str, text: &str) -> Result<(), String> {
-        let names: Vec<String> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
-        let check = if key == "linger" { check_program } else { check_variable };
-        names.iter().try_for_each(|name| check(name))?;
-        *(if key == "linger" { &mut self.linger } else { &mut self.pass_env }) = Some(names);
-        Ok(())
+    /// The same without what it says about this key.
+    pub(super) fn without(mut self, key: Key) -> Self {
+        match key {
+            Key::Layout => self.layout = None,
+            Key::Records => self.records = None,
+            Key::ShellTimeout => self.shell_timeout = None,
+            Key::StateDir => self.state_dir = None,
+            Key::Engine => self.engine = None,
+            Key::AgentTimeout => self.agent_timeout = None,
+            Key::AgentSilence => self.agent_silence = None,
+            Key::Confine => self.confine = None,
+            Key::Script => self.script = None,
+            Key::Names(list) => _ = self.names.remove(&list),
+            Key::Program(kind) => _ = self.programs.remove(&kind),
+            Key::Inherit(kind) => _ = self.inherit.remove(&kind),
+            Key::Permission(kind) => _ = self.permissions.remove(&kind),
+            Key::Model(kind, tier) => _ = self.models.remove(&(kind, tier)),
+            Key::OwnEngines => {
+                let own = std::mem::take(&mut self.own_engines);
+                self.engine = self.engine.filter(|name| !own.contains_key(name));
+            }
+        }
+        self
     }
 }
 
@@ -131,70 +180,27 @@ impl Layer {
 pub(super) fn from_environment(environment: &Environment) -> Result<Layer, SettingsError> {
     let mut layer = Layer::default();
     for facts in KEYS {
-        let Some(value) = environment.get(facts.variable) else { continue };
-        let wrong = |reason| SettingsError::Variable { name: facts.variable.name, reason };
-        let text = value.to_str().ok_or_else(|| wrong("it is not UTF-8".to_owned()))?;
+        let Some(variable) = facts.variable else { continue };
+        let Some(given) = environment.get(variable) else { continue };
+        let wrong = |reason| SettingsError::Variable { name: variable.name, reason };
+        let text = given.to_str().ok_or_else(|| wrong("it is not UTF-8".to_owned()))?;
         layer.set_text(facts.key, text).map_err(wrong)?;
     }
     Ok(layer)
 }
 
-fn checked(entry: &Entry<'_>, check: fn(&str) -> Result<(), String>) -> Result<Vec<String>, Mistake> {
-    let checked = |(text, span): (String, Range<usize>)| match check(&text) {
+fn checked(entry: &Entry<'_>, list: NameList) -> Result<Vec<String>, Mistake> {
+    let checked = |(text, span): (String, Range<usize>)| match value::check_name(list, &text) {
         Ok(()) => Ok(text),
-        Err(reason) => Err(Mistake::at(&span, format!("`{}`: {reason}", entry.key))),
+        Err(reason) => Err(Mistake::at(&span, format!("`{}`: {reason}", entry.name))),
     };
     entry.texts()?.into_iter().map(checked).collect()
 }
 
-fn unknown_key(entry: &Entry<'_>, reach: Reach) -> Mistake {
-    let keys = KEYS.iter().filter(|facts| reach == Reach::User || facts.reach == Reach::Repository).map(|facts| facts.key);
-    let hint = nearest(entry.key, keys.clone())
-        .map_or_else(|| format!("known keys: {}", keys.collect::<Vec<_>>().join(", ")), |nearest| format!("did you mean `{nearest}`?"));
-    Mistake::at(&entry.key_span, format!("unknown key `{}`", entry.key)).hint(hint)
-}
-
-fn layout(text: &str) -> Result<LayoutRule, String> {
-    match text {
-        "auto" => Ok(LayoutRule::Find),
-        "proctor" => Ok(LayoutRule::Fixed(Layout::Proctor)),
-        "beebox" => Ok(LayoutRule::Fixed(Layout::BeeBox)),
-        other => Err(format!("`{other}` is none of auto, proctor, beebox")),
-    }
-}
-
-fn records(text: &str) -> Result<RecordsRule, String> {
-    match text {
-        "auto" => Ok(RecordsRule::ByLayout),
-        "state" => Ok(RecordsRule::Fixed(Records::State)),
-        "git" => Ok(RecordsRule::Fixed(Records::Git)),
-        other => Err(format!("`{other}` is none of auto, state, git")),
-    }
-}
-
-fn shell_timeout(text: &str) -> Result<CardDuration, String> {
-    let duration: CardDuration = text.parse().map_err(|error: proctor_domain::duration::InvalidDuration| error.to_string())?;
-    if duration.millis() == 0 { Err("no shell can finish in no time".to_owned()) } else { Ok(duration) }
-}
-
-fn state_dir(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    if path.is_absolute() { Ok(path) } else { Err(format!("`{text}` is not an absolute path")) }
-}
-
-fn check_variable(name: &str) -> Result<(), String> {
-    let starts_well = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
-    if starts_well && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
-        return Ok(());
-    }
-    Err(format!("`{name}` is no name of an environment variable"))
-}
-
-fn check_program(name: &str) -> Result<(), String> {
-    if name.is_empty() || name.contains(['/', '\0']) {
-        return Err(format!("`{name}` is no program's name: give the name without its folder"));
-    }
-    Ok(())
+fn for_users_only(entry: &Entry<'_>, facts: &KeyFacts) -> Mistake {
+    let variable = facts.variable.map(|variable| format!(" or with {}", variable.name)).unwrap_or_default();
+    Mistake::at(&entry.key_span, format!("`{}` can't be set by a repository", facts.name))
+        .hint(format!("set it in your own settings file{variable}"))
 }
 
 #[cfg(test)]
@@ -212,6 +218,8 @@ mod tests {
         }
     }
 
+    const KNOWN: &str = "known keys: layout, records, pass-env, linger, secrets, shell-timeout, agent-timeout, agent-silence, confine, engine, engines, models";
+
     #[test]
     fn unknown_keys_are_errors_with_place_and_nearest_key() {
         assert_eq!(
@@ -219,9 +227,47 @@ mod tests {
             [
                 (2, 3, "unknown key `recrods`".to_owned(), Some("did you mean `records`?".to_owned())),
                 (3, 1, "unknown key `pass_env`".to_owned(), Some("did you mean `pass-env`?".to_owned())),
-                (4, 1, "unknown key `zebra`".to_owned(), Some("known keys: layout, records, pass-env, linger, shell-timeout".to_owned())),
+                (4, 1, "unknown key `zebra`".to_owned(), Some(KNOWN.to_owned())),
             ]
         );
+    }
+
+    #[test]
+    fn keys_in_tables_are_checked_like_those_outside_however_the_tables_are_written() {
+        let wrong = |line, column, message: &str, hint: &str| (line, column, message.to_owned(), Some(hint.to_owned()));
+
+        assert_eq!(
+            findings("[engines.cluade]\nprogram = 'x'\n[engines.claude]\ninherits = true\n[models]\nclaude.best = 'opus'", Reach::User),
+            [
+                wrong(1, 10, "unknown key `engines.cluade`", "did you mean `engines.claude`?"),
+                wrong(4, 1, "unknown key `engines.claude.inherits`", "did you mean `engines.claude.inherit`?"),
+                wrong(
+                    6,
+                    8,
+                    "unknown key `models.claude.best`",
+                    "known keys: models.claude.efficient, models.claude.balanced, models.claude.strong, models.claude.strongest"
+                ),
+            ]
+        );
+        assert_eq!(
+            findings("engines = { scripted = { scrpt = 'a.toml' } }", Reach::User),
+            [wrong(1, 26, "unknown key `engines.scripted.scrpt`", "did you mean `engines.scripted.script`?")]
+        );
+        assert_eq!(findings("'engines.claude.inherit' = true", Reach::User)[0].2, "unknown key `\"engines.claude.inherit\"`");
+    }
+
+    #[test]
+    fn tables_and_dotted_keys_say_the_same() {
+        let read = |text| from_text(Path::new("proctor.toml"), text, Reach::Repository).expect("settings");
+
+        let table = read("[engines.claude]\ninherit = true\npermission = 'bypass'\n[models.claude]\nstrong = 'claude-opus-4-5'");
+
+        assert_eq!(
+            table,
+            read("engines.claude.inherit = true\nengines.claude.permission = 'bypass'\nmodels.claude.strong = 'claude-opus-4-5'")
+        );
+        assert!(table.inherit[&EngineKind::Claude]);
+        assert_eq!(table.models[&(EngineKind::Claude, Tier::Strong)], "claude-opus-4-5");
     }
 
     #[test]
@@ -234,6 +280,20 @@ mod tests {
             ("pass-env = ['A', 2]", 18, "`pass-env` wants strings, this is an integer"),
             ("pass-env = ['A', 'B=C']", 18, "`pass-env`: `B=C` is no name of an environment variable"),
             ("linger = ['/bin/sccache']", 11, "`linger`: `/bin/sccache` is no program's name: give the name without its folder"),
+            (
+                "engine = 'Codex'",
+                10,
+                "`engine`: `Codex` is no name of an engine: it wants at most 40 lower-case letters, digits and `-`, a letter first",
+            ),
+            ("engine = { claude = 1 }", 10, "`engine` wants a string, this is an inline table"),
+            ("engines = 'claude'", 11, "`engines` wants a table, this is a string"),
+            ("engines.claude.inherit = 'yes'", 26, "`engines.claude.inherit` wants true or false, this is a string"),
+            ("engines.claude.permission = 'all'", 29, "`engines.claude.permission`: `all` is none of ask, bypass"),
+            ("engines.scripted.script = ''", 27, "`engines.scripted.script`: `` is no path"),
+            ("models.claude.strong = '--verbose'", 24, "`models.claude.strong`: `--verbose` is no model's name"),
+            ("confine = 'firejail'", 11, "`confine`: `firejail` is none of auto, bwrap, landlock, none"),
+            ("secrets = ['A-B']", 12, "`secrets`: `A-B` is no name of an environment variable"),
+            ("agent-silence = '0m'", 17, "`agent-silence`: no agent can finish in no time"),
             ("shell-timeout = '0s'", 17, "`shell-timeout`: no shell can finish in no time"),
         ] {
             assert_eq!(findings(text, Reach::Repository), [(1, column, message.to_owned(), None)], "{text}");
@@ -253,7 +313,7 @@ mod tests {
     fn variables_are_checked_like_values_in_files() {
         let read = |name: &str, value: &str| from_environment(&[(OsString::from(name), OsString::from(value))].into_iter().collect());
 
-        assert_eq!(read("PROCTOR_LINGER", "sccache, gradle").expect("a list").linger, Some(vec!["sccache".into(), "gradle".into()]));
+        assert_eq!(read("PROCTOR_LINGER", "sccache, gradle").expect("a list").names[&NameList::Linger], ["sccache", "gradle"]);
         assert_eq!(
             read("PROCTOR_LAYOUT", "bee").expect_err("no layout").to_string(),
             "environment variable PROCTOR_LAYOUT: `bee` is none of auto, proctor, beebox"

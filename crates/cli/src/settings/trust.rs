@@ -124,10 +124,9 @@ fn write(path: &Path, accepted: &Accepted) -> Result<(), TrustError> {
 /// The hash of the values. Each part is preceded by its length, so that no two different values read the same.
 fn fingerprint(sensitive: &Sensitive) -> String {
     let mut hash = Sha256::new();
-    for (key, list) in [("pass-env", &sensitive.pass_env), ("linger", &sensitive.linger)] {
-        let values = list.as_deref().unwrap_or_default();
-        hash.update(format!("{key} {}\n", values.len()));
-        for value in values {
+    for ask in &sensitive.asks {
+        hash.update(format!("{} {}\n", ask.key.name(), ask.values.len()));
+        for value in &ask.values {
             hash.update(format!("{} {value}\n", value.len()));
         }
     }
@@ -136,11 +135,15 @@ fn fingerprint(sensitive: &Sensitive) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Ask, Key, NameList};
     use super::*;
 
     fn sensitive(pass_env: &[&str], linger: &[&str]) -> Sensitive {
-        let list = |values: &[&str]| Some(values.iter().map(|value| (*value).to_owned()).collect());
-        Sensitive { pass_env: list(pass_env), linger: list(linger) }
+        let ask = |list, values: &[&str]| {
+            let values: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
+            (!values.is_empty()).then_some(Ask { key: Key::Names(list), values })
+        };
+        Sensitive { asks: [ask(NameList::PassEnv, pass_env), ask(NameList::Linger, linger)].into_iter().flatten().collect() }
     }
 
     #[test]

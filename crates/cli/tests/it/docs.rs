@@ -27,12 +27,21 @@ fn usage_lines_name_the_whole_command() {
 
 #[test]
 fn tables_are_not_broken_by_what_is_in_them() {
-    for document in [docs::cli_reference(), docs::card_reference(), docs::exit_codes(), docs::environment()] {
+    for document in [docs::cli_reference(), docs::card_reference(), docs::exit_codes(), docs::environment(), docs::settings()] {
         let mut columns = None;
         for line in document.lines() {
             let bars = line.replace("\\|", "").matches('|').count();
             columns = line.starts_with('|').then(|| *columns.get_or_insert(bars));
             assert!(columns.is_none_or(|columns| columns == bars), "{line}");
         }
+    }
+}
+
+#[test]
+fn the_page_about_engines_says_what_the_program_does() {
+    let page = include_str!("../../../../docs/engines.md");
+
+    for table in [docs::capabilities(), docs::tiers()] {
+        assert!(page.contains(&table), "{table}");
     }
 }

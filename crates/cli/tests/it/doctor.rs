@@ -45,8 +45,43 @@ fn a_repository_that_never_ran_anything_is_in_order_and_stays_untouched() {
         .iter()
         .map(|check| check["name"].as_str().expect("a name").to_owned())
         .collect();
-    assert_eq!(names, ["git", "bash", "supervision", "repository", "identity", "signing", "cards", "trust", "state", "space"]);
+    assert_eq!(
+        names,
+        ["git", "bash", "supervision", "repository", "identity", "signing", "cards", "trust", "engine", "confinement", "state", "space"]
+    );
     assert!(!world.has(".git/proctor-id"));
+}
+
+const AGENT: &str = "description: Says hello\nsteps:\n  - id: greet\n    run:\n      agents:\n        - prompt: Say hello\n";
+
+#[test]
+fn what_keeps_agents_from_running_is_a_failure_once_a_procedure_needs_them() {
+    let world = world().with_card("completes", COMPLETES).with_variable("PROCTOR_ENGINE", "scripted");
+    assert_snapshot!(said(&world, "engine"), @"
+    ok: no procedure needs agents; scripted: no script says what it does
+    -> nothing
+    ");
+
+    let world = world.with_card("greet", AGENT);
+    assert_snapshot!(said(&world, "engine"), @"
+    failure: scripted: no script says what it does
+    -> give `--script FILE`, or set `engines.scripted.script`
+    ");
+    world.write("../agent.toml", "[[default.turn]]\ndo = [{ shout = 'hello' }]\n");
+    let world = world.with_variable("PROCTOR_SCRIPT", "../agent.toml");
+    assert!(said(&world, "engine").contains("line 2, column 9: unknown variant `shout`"), "{}", said(&world, "engine"));
+    world.write("../agent.toml", "[[default.turn]]\ndo = [{ say = 'hello' }]\n");
+    assert_eq!(check(&world.proctor(&["doctor", "--json"]), "engine")["state"], "ok");
+}
+
+#[test]
+fn agents_that_are_to_run_without_a_box_are_in_order_when_that_is_wanted() {
+    let world = world().with_card("greet", AGENT).with_variable("PROCTOR_CONFINE", "none");
+
+    assert_snapshot!(said(&world, "confinement"), @"
+    ok: none (confine = none, PROCTOR_CONFINE)
+    -> nothing
+    ");
 }
 
 #[test]

@@ -379,13 +379,13 @@ fn the_records_flag_wins_over_the_card_and_the_settings() {
 }
 
 #[test]
-fn what_this_version_can_not_run_is_refused_before_anything_happens() {
+fn a_card_whose_engine_is_not_here_is_refused_before_anything_happens() {
     for (keys, said) in [
-        ("steps:\n  - id: work\n    run:\n      agents: [{prompt: Work}]\n", "agents and judged instructions are not supported"),
-        ("steps:\n  - id: work\n    validate:\n      instructions: [Good]\n", "agents and judged instructions are not supported"),
-        ("isolation: worktree\nsteps: []\n", "`isolation: worktree` is not supported"),
+        ("steps:\n  - id: work\n    run:\n      agents: [{prompt: Work}]\n", "its program `no-such-claude` is not found"),
+        ("steps:\n  - id: work\n    validate:\n      instructions: [Good]\n", "its program `no-such-claude` is not found"),
     ] {
         let world = world_with(keys);
+        world.write(world.home().join(".config/proctor/config.toml"), "[engines.claude]\nprogram = \"no-such-claude\"\n");
 
         let _ = world.proctor(&["procedure", "lint", "work"]).expect_code(0);
         let output = run(&world).expect_code(4);

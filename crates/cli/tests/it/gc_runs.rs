@@ -71,8 +71,10 @@ pub(crate) fn record(world: &World, runs: &[Old]) -> Vec<String> {
             foreign_snapshot: None,
             run_expiry: expiry,
             failed_run_expiry: expiry,
+            isolated: None,
+            engine: None,
         };
-        let ended = RunEvent::Ended { outcome: run.outcome, expires: expiry_time(at, expiry) };
+        let ended = RunEvent::Ended { outcome: run.outcome, expires: expiry_time(at, expiry), with_warnings: false };
         journal.append(&id, 0, &[(at, RunEvent::Started(Box::new(started))), (at, ended)]).expect("recorded");
         ids.push(id.to_string());
     }

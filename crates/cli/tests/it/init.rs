@@ -73,10 +73,62 @@ fn it_writes_settings_and_an_example_and_says_what_next() {
     # Programs that may stay behind when a step ends, such as build servers.
     #linger = []
 
+    # Environment variables whose values are never written: not in transcripts, not in records. Those of all settings
+    # files add up.
+    #secrets = []
+
     # Longest time that the shells of one phase may take, unless the step has a `timeout`.
     #shell-timeout = "30m"
 
-    # What `pass-env` and `linger` say here counts once you have accepted it with `proctor trust`.
+    # Longest time that one agent may take, unless the step has a `timeout`.
+    #agent-timeout = "60m"
+
+    # Longest time that an agent may give no sign of life: no output, and nothing that it started uses the processor.
+    #agent-silence = "15m"
+
+    # The box of agents, which limits what they may write: "bwrap", "landlock", "none", or "auto", which takes the
+    # strongest that can be had here. A box that is named and can't be had refuses to run agents.
+    #confine = "auto"
+
+    # What drives agents: "claude" (Claude Code), "codex" (Codex), "opencode" (OpenCode), or "scripted", which does what a
+    # file says and calls no model. The file is named by `engines.scripted.script`; a relative path begins where this file is.
+    #engine = "claude"
+
+    # The program of Claude Code: a name that is looked up in PATH, or a path.
+    #engines.claude.program = "claude"
+
+    # Whether agents get your own settings, memory and tools of Claude Code.
+    #engines.claude.inherit = false
+
+    # What an agent does that is in no box and would have to ask: "ask" (it is refused) or "bypass" (it may). In a box it
+    # may.
+    #engines.claude.permission = "ask"
+
+    # The same for Codex.
+    #engines.codex.program = "codex"
+    #engines.codex.inherit = false
+    #engines.codex.permission = "ask"
+
+    # The same for OpenCode.
+    #engines.opencode.program = "opencode"
+    #engines.opencode.inherit = false
+    #engines.opencode.permission = "ask"
+
+    # What the models are called that cards ask for by their tier.
+    #models.claude.efficient = "haiku"
+    #models.claude.balanced = "sonnet"
+    #models.claude.strong = "opus"
+    #models.claude.strongest = "fable"
+    #models.codex.efficient = "gpt-6-luna"
+    #models.codex.balanced = "gpt-6.2-sol"
+    #models.codex.strong = "gpt-6.2-astra"
+    #models.codex.strongest = "gpt-6.2-astra"
+    #models.opencode.efficient = "anthropic/claude-haiku-4-5"
+    #models.opencode.balanced = "anthropic/claude-sonnet-5"
+    #models.opencode.strong = "anthropic/claude-opus-5-5"
+    #models.opencode.strongest = "anthropic/claude-fable-5-1"
+
+    # What names programs, passes variables or makes boxes weaker counts here once you have accepted it with `proctor trust`.
     "#);
     let _ = world.proctor(&["procedure", "lint"]).expect_code(0);
 }
@@ -169,4 +221,39 @@ fn from_below_it_prepares_the_whole_repository() {
     ");
     assert!(world.has("proctor.toml"));
     assert!(!world.has("src/proctor.toml"));
+}
+
+#[test]
+fn with_agents_it_writes_a_procedure_in_a_worktree_of_its_own_beside_those_that_are_there() {
+    let world = world().with_card("mine", GOOD);
+
+    assert_snapshot!(world.proctor(&["init", "--yes", "--agents"]).snapshot(), @"
+    exit 0
+    --- stdout
+    [root]/repository: layout proctor (found)
+      make proctor.toml
+      make proctor/procedures/readme.procedure.card
+    --- stderr
+
+    Next:
+      git add proctor.toml proctor/procedures/readme.procedure.card && git commit -m 'Add procedures'
+      proctor procedure show readme
+      proctor procedure run readme
+
+    Agents are driven by the engine that the setting `engine` names, at first claude (Claude Code):
+      proctor engines                        what is installed and logged in
+      proctor demo                           an agent, a judge and a repair, without a model
+      proctor procedure run … --script FILE  a script plays the agent
+    ");
+    assert!(world.read("proctor/procedures/readme.procedure.card").contains("\nisolation: worktree\n"));
+    let _ = world.proctor(&["procedure", "lint"]).expect_code(0);
+    assert_snapshot!(world.proctor(&["init", "--yes", "--agents"]).snapshot(), @"
+    exit 0
+    --- stdout
+    [root]/repository: layout proctor (found)
+      keep proctor.toml, which is there
+      keep proctor/procedures/readme.procedure.card, which is there
+    --- stderr
+    everything is there already
+    ");
 }

@@ -39,7 +39,7 @@ fn runs_are_listed_newest_first_and_those_without_work_only_when_asked_for() {
     [run 1]  ✗ failed        [time]  fails  3 steps, at check in [duration]
     [run 2]  ○ skipped       [time]  skips  1 step in [duration]
     ");
-    assert_snapshot!(plain(&world, &world.proctor(&["runs", "--json", "--limit", "1"]).stdout), @r#"{"version":1,"runs":[{"run":"[run 1]","procedure":"fails","outcome":"failed","started_at":"[time]","ended_at":"[time]","duration_ms":[ms],"steps":3,"latest_step":"check","records":"state","folder":null,"worktree":"[root]/repository","expires":"[time]"}]}"#);
+    assert_snapshot!(plain(&world, &world.proctor(&["runs", "--json", "--limit", "1"]).stdout), @r#"{"version":1,"runs":[{"run":"[run 1]","procedure":"fails","outcome":"failed","with_warnings":false,"waits_for":null,"started_at":"[time]","ended_at":"[time]","duration_ms":[ms],"steps":3,"latest_step":"check","records":"state","folder":null,"worktree":"[root]/repository","expires":"[time]"}]}"#);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use proctor_testkit::{Background, World, wait_for};
 use rustix::process::Signal;
 
-use crate::procedures::{LIMIT, newest_run};
+use crate::git_matrix::{WAIT, hook};
+use crate::procedures::{LIMIT, let_go, newest_run, start_waiting};
 use crate::scene::{
     HOLD, living_host, open_gate, process_in, record, start_and_hold, status, step, steps, uncommitted, wait_for_nothing_left, world_with,
 };
@@ -217,4 +218,24 @@ fn a_command_that_waits_for_the_tree_can_be_ended() {
     open_gate(&world);
     let _ = first.wait(LIMIT).expect_code(0);
     assert_eq!(newest_run(&world), run, "the second one never became a run");
+}
+
+#[test]
+fn a_terminated_driver_leaves_a_slow_hook_to_end_its_commit_which_a_resume_finds() {
+    let world = world_with(&steps(&[step("work", &[], "echo mine > work.txt"), step("next", &[], "echo next > next.txt")]));
+    hook(&world, "pre-commit", WAIT);
+    let driver = start_waiting(&world, &["procedure", "run", "work"]);
+    let begun = Instant::now();
+
+    driver.signal(Signal::TERM);
+    let _ = driver.wait(LIMIT).expect_code(130);
+
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_eq!(states(&world)[0], "interrupted");
+    let resumed = world.start(&["procedure", "resume"]);
+    wait_for("the resume is at work", LIMIT, || resumed.stderr_so_far().contains("looking for the commit"));
+    let_go(&world);
+    let _ = resumed.wait(LIMIT).expect_code(0);
+    assert_eq!(world.commits()[2..], ["[procedure] Complete step: work", "[procedure] Complete step: next"]);
+    assert_eq!(uncommitted(&world), Vec::<String>::new());
 }

@@ -70,7 +70,7 @@ fn json_is_the_object_that_the_run_printed() {
         }
     }
     assert_eq!(ran, status);
-    assert_snapshot!(plain(&world, &serde_json::to_string(&status).expect("JSON")), @r#"{"cost_complete":true,"cost_usd":0.0,"exit_code":1,"outcome":"failed","procedure":"fails","run":"[run 1]","steps":[{"attempts":1,"commits":["[commit 1]"],"duration_ms":[ms],"error":null,"id":"write","outputs":{},"precheck":null,"reason":null,"run":{"sessions":[{"cost_usd":0.0,"end":"completed","exit_code":0,"id":"[session 1]","kind":"shell"}]},"state":"completed","validate":null},{"attempts":1,"commits":[],"duration_ms":[ms],"error":"validate shell 2: exit 7","id":"check","outputs":{},"precheck":null,"reason":null,"run":{"sessions":[{"cost_usd":0.0,"end":"completed","exit_code":0,"id":"[session 2]","kind":"shell"}]},"state":"failed","validate":{"reason":null,"reasoning":"validate shell 2: exit 7","result":"fail"}},{"attempts":0,"commits":[],"duration_ms":[ms],"error":null,"id":"last","outputs":{},"precheck":null,"reason":null,"run":null,"state":"pending","validate":null}],"version":1}"#);
+    assert_snapshot!(plain(&world, &serde_json::to_string(&status).expect("JSON")), @r#"{"branch_to_merge":null,"cost_complete":true,"cost_usd":0.0,"exit_code":1,"outcome":"failed","procedure":"fails","run":"[run 1]","standing":{"go_on":["proctor procedure resume [run 1]"],"reason":null,"state":"ended","until":null,"waits_for":null},"steps":[{"attempts":1,"commits":["[commit 1]"],"duration_ms":[ms],"error":null,"id":"write","outputs":{},"precheck":null,"reason":null,"run":{"sessions":[{"cost_usd":0.0,"end":"completed","exit_code":0,"id":"[session 1]","kind":"shell","turns":null}]},"state":"completed","validate":null},{"attempts":1,"commits":[],"duration_ms":[ms],"error":"validate shell 2: exit 7","id":"check","outputs":{},"precheck":null,"reason":null,"run":{"sessions":[{"cost_usd":0.0,"end":"completed","exit_code":0,"id":"[session 2]","kind":"shell","turns":null}]},"state":"failed","validate":{"reason":null,"reasoning":"validate shell 2: exit 7","result":"fail","sessions":[]}},{"attempts":0,"commits":[],"duration_ms":[ms],"error":null,"id":"last","outputs":{},"precheck":null,"reason":null,"run":null,"state":"pending","validate":null}],"version":1,"with_warnings":false}"#);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_living_run_is_running_and_a_dead_one_is_interrupted() {
       records    state
 
     ✓ greet  completed in [duration]
-    ! wait   interrupted in [duration]
+    ! wait   interrupted after [duration]
     --- stderr
 
     hint: `proctor procedure resume [run 1]` goes on with it
@@ -192,7 +192,7 @@ fn a_run_that_stands_still_says_why_and_how_to_go_on() {
       records    state
       stopped    it works on main, and HEAD is on elsewhere
 
-    ! wander  interrupted in [duration]
+    ! wander  interrupted after [duration]
     · next    pending
     --- stderr
 
@@ -209,7 +209,7 @@ fn a_warning_is_visible_where_the_result_is() {
     assert_snapshot!(snapshot(&world.proctor(&["procedure", "status"])), @"
     exit 0
     --- stdout
-    ✓ warns: completed  [run 1]
+    ✓ warns: completed with warnings  [run 1]
       started    [time]
       ended      [time], after [duration]
       records    state

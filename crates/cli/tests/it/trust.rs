@@ -36,7 +36,7 @@ fn what_is_accepted_is_shown() {
     assert_snapshot!(world.proctor(&["trust", "--json"]).snapshot(), @r#"
     exit 0
     --- stdout
-    {"version":1,"file":"[root]/repository/proctor.toml","pass_env":["DEPLOY_TOKEN"],"linger":["gradle"],"consent":"given"}
+    {"version":1,"file":"[root]/repository/proctor.toml","asks":[{"key":"pass-env","values":["DEPLOY_TOKEN"]},{"key":"linger","values":["gradle"]}],"consent":"given"}
     --- stderr
     you have accepted these values
     "#);
@@ -72,7 +72,7 @@ fn a_repository_that_asks_for_nothing_needs_no_consent() {
     assert_snapshot!(world.proctor(&["trust", "--json"]).snapshot(), @r#"
     exit 0
     --- stdout
-    {"version":1,"file":"[root]/repository/proctor.toml","pass_env":[],"linger":[],"consent":"not-needed"}
+    {"version":1,"file":"[root]/repository/proctor.toml","asks":[],"consent":"not-needed"}
     --- stderr
     this repository's settings ask for nothing that needs your consent
     "#);

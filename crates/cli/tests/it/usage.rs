@@ -64,11 +64,15 @@ fn no_command_is_a_usage_error_that_shows_the_help() {
       runs         List runs, newest first
       show         Show a run or a session
       log          Print what a run or a session wrote
+      cost         Show what agents cost
+      answer       Answer what a parked run asks
       stop         Stop a run
       doctor       Check git, state, journal, cards and what is left of dead runs
+      engines      List what can drive agents here
       demo         See it work in a small repository made for it
       trust        Accept the sensitive settings of this repository
       completions  Print a completion script for a shell
+      dev          Tools for those who write cards
 
     Options:
       -C, --directory <DIR>  Work as if started in this directory

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::args::setup::DemoEngine;
 use proctor_process::durable::DurableError;
 use proctor_process::{ProgramError, SignalsError};
 
@@ -50,12 +51,20 @@ pub enum DemoError {
     /// Signals can't be listened to.
     #[error(transparent)]
     Signals(SignalsError),
+    /// There is no box for a real agent.
+    #[error("play the demo with a real agent: no box can be made here that would hold it, because {reason}")]
+    NoBox {
+        /// Why not.
+        reason: String,
+    },
     /// A run ended otherwise than the story tells.
     #[error("play the demo: its run should have {wanted}, and it is {found}")]
     WentOtherwise {
-        /// The outcome that the story needs.
+        /// What the story needs.
         wanted: &'static str,
         /// What it is.
-        found: &'static str,
+        found: String,
+        /// Who was the agent.
+        engine: DemoEngine,
     },
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 use proctor_cards::{BoxDefaults, Layout};
 use proctor_domain::RunId;
 use proctor_domain::procedure::Records;
-use proctor_orchestrator::{RunSettings, Site};
+use proctor_engine::agent::EngineKind;
+use proctor_orchestrator::{AgentSettings, RunSettings, Site};
 use proctor_process::Program;
 use proctor_process::durable::{self, Durability};
 use proctor_workspace::{GitEnvironment, Repository};
@@ -24,16 +25,27 @@ use crate::state::{self, StateHome};
 
 /// No git command of the demo takes longer, and neither does a phase of its procedure.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// No agent of the demo takes longer.
+const AGENTS_PATIENCE: Duration = Duration::from_secs(300);
 
 /// The project: path, text, mode.
-const FILES: [(&str, &str, u32); 6] = [
+const FILES: [(&str, &str, u32); 8] = [
     ("README.md", include_str!("../../demo/README.md"), 0o644),
     ("VERSION", "1.4.0\n", 0o644),
     ("CHANGELOG.md", include_str!("../../demo/CHANGELOG.md"), 0o644),
     ("src/acorn.sh", include_str!("../../demo/acorn.sh"), 0o755),
     ("tests/run.sh", include_str!("../../demo/run.sh"), 0o755),
     ("proctor/procedures/release-check.procedure.card", include_str!("../../demo/release-check.procedure.card"), 0o644),
+    (SCRIPT, include_str!("../../demo/agent.toml"), 0o644),
+    ("proctor/model.toml", include_str!("../../demo/model.toml"), 0o644),
 ];
+
+/// What the scripted engine does.
+const SCRIPT: &str = "proctor/agent.toml";
+
+/// What the program said before the change that the next release is about.
+const OLDER: Fix =
+    Fix { file: "src/acorn.sh", before: "*) echo \"Hello, $1\" ;;", after: "*) echo \"Hello\" ;;", message: "Greet by name" };
 
 /// The repository's own git settings, which win over the user's: the demo needs an identity and no key, and leaves no
 /// housekeeping behind that would still write while the folder is removed. They also serve whoever looks around in
@@ -118,19 +130,24 @@ impl Ground {
         let settings = format!("{made}{GIT_SETTINGS}[core]\n\thooksPath = {}\n\tautocrlf = false\n", config_value(&hooks));
         durable::write(&config, settings.as_bytes(), Durability::Renamed)?;
         for (path, text, mode) in FILES {
-            self.write(path, text, mode)?;
+            let text = if path == OLDER.file { text.replace(OLDER.before, OLDER.after) } else { text.to_owned() };
+            self.write(path, &text, mode)?;
         }
         self.git(&["add", "--all"])?;
         self.git(&["commit", "--quiet", "--message", "Begin acorn"])?;
-        Ok(())
+        self.change(OLDER.file, (OLDER.after, OLDER.before), OLDER.message)
     }
 
     /// Does and commits what the person in the story does.
     pub(super) fn mend(&self) -> Result<(), DemoError> {
-        let path = self.folder.join(FIX.file);
+        self.change(FIX.file, (FIX.before, FIX.after), FIX.message)
+    }
+
+    fn change(&self, file: &str, (before, after): (&str, &str), message: &str) -> Result<(), DemoError> {
+        let path = self.folder.join(file);
         let text = std::fs::read_to_string(&path).map_err(|source| DemoError::Make { path, source })?;
-        self.write(FIX.file, &text.replace(FIX.before, FIX.after), 0o755)?;
-        self.git(&["commit", "--quiet", "--all", "--message", FIX.message])?;
+        self.write(file, &text.replace(before, after), 0o755)?;
+        self.git(&["commit", "--quiet", "--all", "--message", message])?;
         Ok(())
     }
 
@@ -143,19 +160,33 @@ impl Ground {
     }
 
     /// The place as runs need it. Built here and not found: the user's settings have no part in the demo.
-    pub(super) fn site(&self) -> Result<Site, Report> {
+    pub(super) fn site(&self, engine: EngineKind) -> Result<Site, Report> {
         let repository = Repository::discover(&self.folder, &GitEnvironment::from_user(self.environment.pairs()))?;
         let home = StateHome::of(Some(&state_home(&self.folder)), &self.environment)?;
+        let program = std::env::current_exe().map_err(CommandError::OwnProgram)?;
         Ok(Site {
             state: state::establish(&home, &repository)?,
             card_root: repository.work_tree.clone(),
             repository,
             layout: Layout::Proctor,
             box_defaults: BoxDefaults::default(),
-            settings: RunSettings { records: Some(Records::State), pass_env: Vec::new(), linger: Vec::new(), shell_timeout: PATIENCE },
-            program: std::env::current_exe().map_err(CommandError::OwnProgram)?,
+            settings: RunSettings {
+                records: Some(Records::State),
+                pass_env: Vec::new(),
+                linger: Vec::new(),
+                shell_timeout: PATIENCE,
+                agents: self.agents(engine, program.clone())?,
+            },
+            program,
             environment: self.environment.pairs(),
         })
+    }
+
+    fn agents(&self, engine: EngineKind, program: PathBuf) -> Result<AgentSettings, Report> {
+        let mut agents = AgentSettings { timeout: AGENTS_PATIENCE, silence: AGENTS_PATIENCE, ..AgentSettings::usual(program) };
+        agents.choose(&engine.engine_name())?;
+        agents.follow_script(&self.folder.join(SCRIPT));
+        Ok(agents)
     }
 
     /// The commits, oldest first.
@@ -169,13 +200,15 @@ impl Ground {
             Fate::Temporary(_) => vec![
                 "proctor demo --keep proctor-demo".to_owned(),
                 "  or, from its source: cargo run --release -- demo --keep proctor-demo".to_owned(),
-                "(this folder is removed now; that one stays, and the demo names the commands to look around in it)".to_owned(),
+                "(this folder is removed now; that one stays, to be looked at with `proctor show`, `proctor log` and `proctor cost`)"
+                    .to_owned(),
             ],
             Fate::Made | Fate::Found => vec![
                 format!("cd {}", quoted(&self.folder)),
                 format!("export {}={}", environment::STATE_DIR.name, quoted(&state_home(&self.folder))),
                 format!("proctor show {run}"),
                 format!("proctor log {run}"),
+                "proctor cost".to_owned(),
                 "proctor procedure show release-check".to_owned(),
                 "git log --stat".to_owned(),
             ],
@@ -276,6 +309,6 @@ mod tests {
     fn the_fix_changes_the_shipped_program() {
         let program = FILES.iter().find(|(path, ..)| *path == FIX.file).map(|(_, text, _)| *text).unwrap();
 
-        assert_eq!(program.matches(FIX.before).count(), 1);
+        assert_eq!((program.matches(FIX.before).count(), program.matches(OLDER.before).count()), (1, 1));
     }
 }

@@ -58,7 +58,7 @@ fn supervision() -> Check {
     Check::ok(
         NAME,
         "level: subreaper and marker sweep. Nothing outlives a session whose host lives; after a killed host, what kept its environment \
-         is found and ended. Sessions are not boxed",
+         is found and ended. In a bwrap box the kernel ends everything",
     )
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proctor_cards::{Level, list_procedures};
 use proctor_workspace::{GitEnvironment, Repository, WorkspaceError};
 
-use super::{Check, leftovers, listed, state};
+use super::{Check, agents, leftovers, listed, state};
 use crate::Invocation;
 use crate::place::Place;
 use crate::report::Report;
@@ -34,10 +34,12 @@ pub(super) fn check(invocation: &Invocation) -> Vec<Check> {
         Err(report) => checks.push(Check::from_report("state", &report)),
         Ok((None, home)) => {
             checks.push(trust(&place, place.consent(None)));
+            checks.extend(agents::check(invocation, &place, place.consent(None).unwrap_or(Consent::Missing)));
             checks.extend(state::of_new_repository(home.path()));
         }
         Ok((Some(folder), _)) => {
             checks.push(trust(&place, place.consent(Some(&folder))));
+            checks.extend(agents::check(invocation, &place, place.consent(Some(&folder)).unwrap_or(Consent::Missing)));
             checks.extend(state::check(&folder));
             checks.extend(leftovers::check(invocation, &folder));
         }

@@ -1,22 +1,23 @@
 //! `proctor procedure status`: what happened in a run, and why it failed.
 
-use proctor_domain::procedure::{CheckResult, Failure, Outcome, Records, Run, StepRecord, StepState};
-use proctor_domain::session::SessionRecord;
+use proctor_domain::procedure::{CheckResult, Failure, Outcome, Records, Run, StepRecord, StepState, Unjudged};
+use proctor_domain::session::{Phase, SessionRecord, Work};
 use proctor_domain::{Clock, ExitCode, RunId, Timestamp};
 use proctor_journal::RunsWanted;
 use proctor_orchestrator::SystemClock;
 use proctor_orchestrator::procedure::{Standing, newest_run};
 
 use crate::Invocation;
-use crate::archive::{Archive, nothing_like};
+use crate::archive::{Archive, DriverFound, Seen, nothing_like};
 use crate::args::Format;
 use crate::args::procedure::StatusArgs;
 use crate::printer::{Printer, Stream, Style, visible_line};
 use crate::progress::seconds;
-use crate::report::procedure::halt_sentence;
 use crate::report::{Kind, Report};
-use crate::run_document::{RunDocument, outcome, step_state};
-use crate::run_text::{last_lines, local_time, mark};
+use crate::run_document::{RunDocument, outcome, outcome_text, step_state};
+use crate::run_text::{approval_text, cut_off_text, last_lines, lasted, local_time, mark, work_name};
+use crate::spending::Tally;
+use crate::standing::{branch_to_merge, login_hint, state, ways_on, why};
 
 /// How many of the last lines of a stream are shown.
 const SHOWN_LINES: usize = 20;
@@ -37,16 +38,37 @@ pub(super) fn run(invocation: &Invocation, args: &StatusArgs) -> Result<ExitCode
     match Format::from_flag(args.json) {
         Format::Json => {
             // A run that stands still does not get longer by being looked at.
-            let until = if seen.standing == Standing::Running { now } else { seen.loaded.newest_event };
-            invocation.printer.json(&RunDocument::of(&run, &seen.loaded.run, &seen.standing, until));
+            let until = if seen.standing == Standing::Running { now } else { seen.last_sign };
+            invocation.printer.json(&RunDocument::of(&run, &seen.loaded.run, &seen.standing, until).looked_at());
         }
         Format::Text => {
-            let view = RunView { run_id: &run, run: &seen.loaded.run, standing: &seen.standing, newest: seen.loaded.newest_event, now };
+            let view = RunView { run_id: &run, run: &seen.loaded.run, standing: &seen.standing, newest: seen.last_sign, now };
             view.print(&invocation.printer);
-            view.print_ways_on(&invocation.printer);
+            tell_found(&invocation.printer, &archive, &seen);
+            match (&seen.standing, seen.driver) {
+                (Standing::Running, DriverFound::Gone) => tell_driverless(&invocation.printer, &run),
+                (_, DriverFound::Alive | DriverFound::Gone) => view.print_ways_on(&invocation.printer),
+            }
         }
     }
     Ok(ExitCode::Done)
+}
+
+/// Of a run whose driver died: what its last session came to meanwhile.
+fn tell_found(printer: &Printer, archive: &Archive, seen: &Seen) {
+    let Some(session) = seen.loaded.run.open_session().filter(|_| seen.standing == Standing::Interrupted) else { return };
+    let record = seen.loaded.run.current_step().and_then(|step| step.sessions.last());
+    if let (Some(record), true) = (record, archive.site.state.session(session).join("report.json").exists()) {
+        let work = work_name(record.phase, record.work);
+        printer.line(&format!("    {work} has ended meanwhile ({session}); what it came to counts when the run goes on"));
+    }
+}
+
+fn tell_driverless(printer: &Printer, run: &RunId) {
+    printer.say("");
+    let hint = printer.paint(Stream::Err, Style::Strong, "hint:").into_owned();
+    printer.say(&format!("{hint} its driver is gone and its session works on; `proctor procedure resume {run}` follows it and goes on"));
+    printer.say(&format!("{hint} `proctor stop {run}` ends it"));
 }
 
 fn no_run() -> Report {
@@ -62,7 +84,7 @@ pub(crate) struct RunView<'a> {
     pub(crate) run_id: &'a RunId,
     pub(crate) run: &'a Run,
     pub(crate) standing: &'a Standing,
-    /// When its newest event was recorded.
+    /// The last moment at which it is known to have lived, or to have come to where it stands.
     pub(crate) newest: Timestamp,
     pub(crate) now: Timestamp,
 }
@@ -72,7 +94,8 @@ impl RunView<'_> {
     pub(crate) fn print(&self, printer: &Printer) {
         let word = outcome(self.standing);
         let (sign, style) = mark(word);
-        let title = format!("{sign} {}: {word}", visible_line(&self.run.started.procedure));
+        let words = outcome_text(self.run, self.standing);
+        let title = format!("{sign} {}: {words}", visible_line(&self.run.started.procedure));
         printer.line(&format!("{}  {}", printer.paint(Stream::Out, style, &title), self.run_id));
         let field = |name: &str, value: &str| printer.line(&format!("  {name:<10} {}", visible_line(value)));
         field("started", &local_time(self.run.started_at));
@@ -88,8 +111,15 @@ impl RunView<'_> {
         for (name, value) in &self.run.started.inputs {
             field("input", &format!("{name} = {value}"));
         }
-        if let Standing::Halted(reason) = self.standing {
-            field("stopped", &halt_sentence(reason));
+        if let Some(why) = why(self.run, self.standing) {
+            field(if state(self.standing) == "parked" { "waits" } else { "stopped" }, &why);
+        }
+        if let Some(branch) = branch_to_merge(self.run) {
+            field("branch", &format!("{branch}, not merged yet"));
+        }
+        let cost = Tally::of(self.run.steps.iter().flat_map(|step| &step.sessions));
+        if cost.sessions > 0 {
+            field("cost", &cost.cost_text());
         }
         // At work, what is uncommitted is on its way somewhere.
         if let (Some(left), false) = (&self.run.left, *self.standing == Standing::Running) {
@@ -120,6 +150,9 @@ impl RunView<'_> {
         let sign = printer.paint(Stream::Out, style, sign);
         let line = format!("{sign} {:<width$}  {}{}", step.plan.id.as_str(), word, self.remarks(step));
         printer.line(line.trim_end());
+        if let Some(cut_off) = cut_off_text(step) {
+            printer.line(&format!("    {}", printer.paint(Stream::Out, Style::Doubtful, &cut_off)));
+        }
         if let StepState::Failed(failure) | StepState::Failing(failure) = &step.state {
             print_failure(printer, step, failure);
         } else if let Some(warning) = &step.warning {
@@ -130,7 +163,16 @@ impl RunView<'_> {
             ));
             print_streams(printer, deciding_session(step, warning));
         } else if step.validate == Some(CheckResult::Inconclusive) {
-            printer.line(&format!("    {} a check reached no verdict", printer.paint(Stream::Out, Style::Doubtful, "warning:")));
+            let reason = step.unjudged.unwrap_or(Unjudged::Unknown);
+            printer.line(&format!("    {} its review {reason}", printer.paint(Stream::Out, Style::Doubtful, "unjudged:")));
+        }
+        if word == "parked"
+            && let Some(said) = last_error(step)
+        {
+            printer.line(&format!("    it said: {}", visible_line(said)));
+        }
+        if let Some(approval) = &step.approval {
+            printer.line(&format!("    {}", visible_line(&approval_text(approval))));
         }
     }
 
@@ -145,10 +187,10 @@ impl RunView<'_> {
             Standing::Ended(_) | Standing::Interrupted | Standing::Halted(_) => self.newest,
         };
         if let Some(worked) = step.worked_millis(until) {
-            text.push_str(&format!(" in {}", seconds(worked)));
+            text.push_str(&lasted(step_state(step, self.standing), worked));
         }
-        if step.attempts > 1 {
-            text.push_str(&format!(", {} attempts", step.attempts));
+        if step.attempts_made() > 1 {
+            text.push_str(&format!(", {} attempts", step.attempts_made()));
         }
         match step.commits.as_slice() {
             [] => {}
@@ -170,14 +212,16 @@ impl RunView<'_> {
                 "commit or remove them, then start a new run: this one leaves them alone for good".to_owned(),
             ],
             Standing::Ended(Outcome::Failed) => {
-                vec![
+                let mut hints = vec![
                     format!("`proctor procedure resume {run}` tries again from the failed step"),
                     format!("`proctor log {run}` has everything it printed"),
-                ]
+                ];
+                hints.splice(0..0, login_hint(self.run));
+                hints
             }
-            Standing::Ended(Outcome::Completed | Outcome::Skipped | Outcome::Inconclusive) => return,
+            Standing::Ended(Outcome::Completed | Outcome::Skipped) => return,
             Standing::Interrupted => vec![format!("`proctor procedure resume {run}` goes on with it")],
-            Standing::Halted(reason) => Report::new(Kind::Refused, String::new()).halted(run.as_str(), reason).hints,
+            Standing::Ended(Outcome::Inconclusive) | Standing::Halted(_) => ways_on(run, self.run, self.standing),
             Standing::Running => vec![
                 format!("`proctor log {run} --follow` watches it, `proctor stop {run}` ends it"),
                 format!("if its driver has died, `proctor procedure resume {run}` takes its place"),
@@ -198,13 +242,34 @@ fn print_failure(printer: &Printer, step: &StepRecord, failure: &Failure) {
     print_streams(printer, deciding_session(step, failure));
 }
 
-/// The session whose end decided: the last one of the phase that failed, else the last one at all.
+/// The session whose end decided: the last one that did what failed, else the last one at all.
 fn deciding_session<'a>(step: &'a StepRecord, failure: &Failure) -> Option<&'a SessionRecord> {
-    let mut reported = step.sessions.iter().rev().filter(|session| session.report.is_some());
-    match failure.phase() {
-        Some(phase) => reported.find(|session| session.phase == phase),
-        None => reported.next(),
-    }
+    let is_of_a_judge = |work: Work| matches!(work, Work::Judge(_));
+    let decided = |session: &SessionRecord| match failure {
+        Failure::Exit { phase, .. } | Failure::Timeout { phase } | Failure::Crashed { phase, .. } => {
+            session.phase == *phase && session.work == Work::Shells
+        }
+        Failure::PrecheckChanged { .. } => session.phase == Phase::Precheck,
+        Failure::Judged { .. } => is_of_a_judge(session.work),
+        Failure::NoResponse { work, .. } => session.work == *work || (is_of_a_judge(*work) && is_of_a_judge(session.work)),
+        Failure::Agent { agent, .. } => session.work == Work::Agent(*agent),
+        Failure::Blocked { .. } => matches!(session.work, Work::Agent(_) | Work::Repair),
+        Failure::Rejected { .. }
+        | Failure::ChangedGit { .. }
+        | Failure::Outputs { .. }
+        | Failure::Template { .. }
+        | Failure::TouchedForeign { .. }
+        | Failure::Uncommittable { .. }
+        | Failure::HookRefused { .. }
+        | Failure::Signing { .. }
+        | Failure::Git { .. } => true,
+    };
+    step.sessions.iter().rev().filter(|session| session.report.is_some()).find(|session| decided(session))
+}
+
+/// What the engine of the step's last session said about an error.
+fn last_error(step: &StepRecord) -> Option<&str> {
+    step.sessions.last()?.report.as_ref()?.agent.as_ref()?.error.as_deref()
 }
 
 fn print_streams(printer: &Printer, session: Option<&SessionRecord>) {
@@ -219,7 +284,11 @@ fn print_streams(printer: &Printer, session: Option<&SessionRecord>) {
             printer.line(&format!("    {} {line}", printer.paint(Stream::Out, Style::Dim, "|")));
         }
     }
-    if report.stdout.is_empty() && report.stderr.is_empty() {
+    // What the engine of an agent prints is its transcript.
+    if session.work.needs_engine() {
+        let where_to_look = format!("`proctor log {}` has the transcript", session.id);
+        printer.line(&format!("    {}", printer.paint(Stream::Out, Style::Dim, &where_to_look)));
+    } else if report.stdout.is_empty() && report.stderr.is_empty() {
         printer.line(&format!("    {}", printer.paint(Stream::Out, Style::Dim, &format!("{} printed nothing", session.id))));
     }
 }

@@ -11,9 +11,14 @@ use proctor_orchestrator::procedure::Standing;
 use serde::Serialize;
 
 use super::View;
-use crate::report::procedure::halt_sentence;
-use crate::run_document::{outcome, precheck_name, step_state};
-use crate::run_text::utc_time;
+use super::claims::{
+    AnswerDetails, ApprovalDetails, ClaimDetails, FactDetails, SessionClaims, SessionFacts, answer_details, approval_details, claims,
+    facts, session_claims, session_facts,
+};
+use crate::run_document::{has_warnings, outcome, precheck_name, session_kind, step_state};
+use crate::run_text::{utc_time, work_name};
+use crate::spending::{Tally, TallyDocument};
+use crate::standing::{StandingDocument, why};
 
 #[derive(Serialize)]
 pub(super) struct RunDetails {
@@ -21,7 +26,11 @@ pub(super) struct RunDetails {
     run: RunId,
     procedure: String,
     outcome: &'static str,
-    exit_code: u8,
+    /// Whether a step counts as done although a check of it said no.
+    with_warnings: bool,
+    /// Null while it runs.
+    exit_code: Option<u8>,
+    standing: StandingDocument,
     /// Why it stands still, when it does.
     halted: Option<String>,
     started_at: String,
@@ -37,6 +46,11 @@ pub(super) struct RunDetails {
     worktree: RepoPath,
     card_root: RepoPath,
     branch: String,
+    /// Where the work of a run with a worktree of its own goes in the end.
+    isolated: Option<IsolatedDetails>,
+    /// The box that its agents were held in; null before the first of them.
+    confined: Option<String>,
+    cost: TallyDocument,
     head_at_start: Option<Oid>,
     head: Option<Oid>,
     directive: Option<String>,
@@ -51,6 +65,13 @@ pub(super) struct RunDetails {
     /// Proctor's own commits, oldest first.
     commits: Vec<Oid>,
     steps: Vec<StepDetails>,
+}
+
+#[derive(Serialize)]
+struct IsolatedDetails {
+    origin: RepoPath,
+    into: String,
+    merged: Option<Oid>,
 }
 
 #[derive(Serialize)]
@@ -79,6 +100,13 @@ struct StepDetails {
     commits: Vec<Oid>,
     earlier_failures: Vec<String>,
     salvaged: Vec<String>,
+    approval: Option<ApprovalDetails>,
+    /// What a person told its agents.
+    answers: Vec<AnswerDetails>,
+    /// What its agents say. Nothing was decided on it.
+    claims: Vec<ClaimDetails>,
+    /// What Proctor saw.
+    facts: FactDetails,
     sessions: Vec<SessionDetails>,
 }
 
@@ -86,6 +114,7 @@ struct StepDetails {
 struct SessionDetails {
     id: SessionId,
     kind: &'static str,
+    work: String,
     phase: &'static str,
     attempt: u32,
     end: &'static str,
@@ -98,10 +127,22 @@ struct SessionDetails {
     output_error: Option<String>,
     ended_orphans: u32,
     lingering: Vec<LingeringDetails>,
+    /// What a judge said.
+    verdict: Option<VerdictDetails>,
     log_note: Option<String>,
     stdout: Option<StreamDetails>,
     stderr: Option<StreamDetails>,
     folder: RepoPath,
+    /// What the agent says; null for shells.
+    claims: Option<SessionClaims>,
+    /// What its engine and Proctor saw of it; null for shells.
+    facts: Option<SessionFacts>,
+}
+
+#[derive(Serialize)]
+struct VerdictDetails {
+    passed: bool,
+    reasoning: String,
 }
 
 #[derive(Serialize)]
@@ -139,17 +180,16 @@ pub(super) fn run(view: &View<'_>) -> RunDetails {
     let loaded = &view.seen.loaded;
     let (run, standing) = (&loaded.run, &view.seen.standing);
     let started = &run.started;
-    let until = run.ended_at.unwrap_or(if *standing == Standing::Running { view.now } else { loaded.newest_event });
+    let until = run.ended_at.unwrap_or(if *standing == Standing::Running { view.now } else { view.seen.last_sign });
     RunDetails {
         version: 1,
         run: loaded.run_id.clone(),
         procedure: started.procedure.clone(),
         outcome: outcome(standing),
-        exit_code: standing.exit_code().code(),
-        halted: match standing {
-            Standing::Halted(reason) => Some(halt_sentence(reason)),
-            Standing::Ended(_) | Standing::Interrupted | Standing::Running => None,
-        },
+        with_warnings: has_warnings(run, standing),
+        exit_code: (*standing != Standing::Running).then(|| standing.exit_code().code()),
+        standing: StandingDocument::of(&loaded.run_id, run, standing),
+        halted: why(run, standing),
         started_at: utc_time(run.started_at),
         ended_at: run.ended_at.map(utc_time),
         duration_ms: until.millis_since(run.started_at),
@@ -161,6 +201,13 @@ pub(super) fn run(view: &View<'_>) -> RunDetails {
         worktree: started.worktree.clone(),
         card_root: started.card_root.clone(),
         branch: started.branch.to_string(),
+        isolated: started.isolated.as_ref().map(|isolated| IsolatedDetails {
+            origin: isolated.origin.clone(),
+            into: isolated.into.to_string(),
+            merged: run.merged.clone(),
+        }),
+        confined: run.confined.clone(),
+        cost: Tally::of(run.steps.iter().flat_map(|step| &step.sessions)).document(),
         head_at_start: started.head.clone(),
         head: run.head.clone(),
         directive: started.directive.clone(),
@@ -182,7 +229,7 @@ pub(super) fn session(view: &View<'_>, step: &StepRecord, session: &SessionRecor
         run: view.seen.loaded.run_id.clone(),
         procedure: view.seen.loaded.run.started.procedure.clone(),
         step: step.plan.id.to_string(),
-        session: session_details(view, session),
+        session: session_details(view, step, session),
         scripts: view.shells(&session.id),
     }
 }
@@ -200,7 +247,7 @@ fn step_details(view: &View<'_>, step: &StepRecord, until: Timestamp) -> StepDet
         error,
         warning: step.warning.as_ref().map(Failure::to_string),
         phases: step.plan.phases.iter().copied().map(Phase::name).collect(),
-        attempts: step.attempts,
+        attempts: step.attempts_made(),
         started_at: step.started_at.map(utc_time),
         ended_at: step.ended_at.map(utc_time),
         duration_ms: step.worked_millis(until).unwrap_or(0),
@@ -212,38 +259,47 @@ fn step_details(view: &View<'_>, step: &StepRecord, until: Timestamp) -> StepDet
         commits: step.commits.clone(),
         earlier_failures: step.earlier_failures.iter().map(Failure::to_string).collect(),
         salvaged: step.salvaged.clone(),
-        sessions: step.sessions.iter().map(|session| session_details(view, session)).collect(),
+        approval: step.approval.as_ref().map(approval_details),
+        answers: answer_details(step),
+        claims: claims(step),
+        facts: facts(view, step),
+        sessions: step.sessions.iter().map(|session| session_details(view, step, session)).collect(),
     }
 }
 
-fn session_details(view: &View<'_>, session: &SessionRecord) -> SessionDetails {
+fn session_details(view: &View<'_>, step: &StepRecord, session: &SessionRecord) -> SessionDetails {
     let report = session.report.as_ref();
+    let verdict = step.verdicts.iter().find(|(by, _)| *by == session.id).map(|(_, verdict)| verdict);
     SessionDetails {
         id: session.id.clone(),
-        kind: "shell",
+        kind: session_kind(session),
+        work: work_name(session.phase, session.work),
         phase: session.phase.name(),
         attempt: session.attempt,
         end: view.session_end(session),
-        detail: report.and_then(|report| end_detail(&report.end)),
+        detail: report.and_then(|report| end_detail(&report.end, utc_time)),
         exit_code: report.and_then(SessionReport::exit_code),
         shells: report.map(|report| report.shells.iter().map(shell_details).collect()).unwrap_or_default(),
         duration_ms: report.map(|report| report.duration_ms),
         outputs: report.map(|report| report.outputs.clone()).unwrap_or_default(),
         output_error: report.and_then(|report| report.output_error.clone()),
-        ended_orphans: report.map_or(0, |report| report.ended_orphans),
+        ended_orphans: report.map_or(session.orphans_of_lost, |report| report.ended_orphans),
+        verdict: verdict.map(|verdict| VerdictDetails { passed: verdict.passed, reasoning: verdict.reasoning.clone() }),
         lingering: report.map(|report| report.lingering.iter().map(lingering_details).collect()).unwrap_or_default(),
         log_note: report.and_then(|report| report.log_note.clone()),
         stdout: report.map(|report| stream_details(&report.stdout)),
         stderr: report.map(|report| stream_details(&report.stderr)),
         folder: stored(&view.archive.site.state.session(&session.id)),
+        claims: report.and_then(|report| report.agent.as_deref()).map(session_claims),
+        facts: report.and_then(|report| report.agent.as_deref()).map(|agent| session_facts(view, session, agent)),
     }
 }
 
-/// What an end says beyond its name.
-pub(super) fn end_detail(end: &SessionEnd) -> Option<String> {
+/// What an end says beyond its name, with times written so.
+pub(super) fn end_detail(end: &SessionEnd, time: fn(Timestamp) -> String) -> Option<String> {
     match end {
         SessionEnd::Crashed { reason } => Some(reason.clone()),
-        SessionEnd::RateLimited { until } | SessionEnd::UsageLimit { until } => until.map(|until| format!("until {}", utc_time(until))),
+        SessionEnd::RateLimited { until } | SessionEnd::UsageLimit { until } => until.map(|until| format!("until {}", time(until))),
         SessionEnd::Completed
         | SessionEnd::TurnLimit
         | SessionEnd::Budget

@@ -1,0 +1,216 @@
+//! What an agent's engine printed, as a text that can be read.
+
+use proctor_domain::session::SessionRecord;
+use proctor_domain::{Cost, Timestamp};
+use proctor_engine::agent::{AgentEvent, EngineKind, Finish, Opening, Reader, Stop, engine};
+
+use crate::printer::{Printer, Stream, Style, visible, visible_line};
+use crate::progress::seconds;
+use crate::run_text::{counted, local_time, short_line};
+
+/// How many lines of a tool's answer are shown.
+const SHOWN_LINES: usize = 4;
+/// How much of a line is shown.
+const SHOWN: usize = 160;
+
+/// The lines of one transcript, put together from pieces and read.
+pub(super) struct Transcript {
+    /// Known from the session's report, or found at the first line that only one engine prints.
+    reader: Option<Box<dyn Reader>>,
+    line: Vec<u8>,
+}
+
+impl Transcript {
+    /// That of a session.
+    pub(super) fn of(record: Option<&SessionRecord>) -> Self {
+        let agent = record.and_then(|record| record.report.as_ref()?.agent.as_ref());
+        Self { reader: agent.and_then(|agent| EngineKind::built_in(&agent.engine)).map(reader), line: Vec::new() }
+    }
+
+    /// What the next piece says.
+    pub(super) fn feed(&mut self, piece: &[u8]) -> Vec<AgentEvent> {
+        let mut events = Vec::new();
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                self.read(&mut events);
+            }
+        }
+        events
+    }
+
+    /// What a last line without its end says.
+    pub(super) fn finish(&mut self) -> Vec<AgentEvent> {
+        let mut events = Vec::new();
+        self.read(&mut events);
+        events
+    }
+
+    fn read(&mut self, events: &mut Vec<AgentEvent>) {
+        let line = std::mem::take(&mut self.line);
+        let line = line.trim_ascii_end();
+        if line.is_empty() {
+            return;
+        }
+        if let Some(reader) = &mut self.reader {
+            return reader.read(line, events);
+        }
+        let strange = |event: &AgentEvent| matches!(event, AgentEvent::Unknown(_) | AgentEvent::Garbage);
+        let mut read = Vec::new();
+        // Any line could be one of a program of the user's own, so that is not found out by its lines.
+        for kind in EngineKind::ALL.into_iter().filter(|kind| *kind != EngineKind::Command) {
+            let mut reader = reader(kind);
+            read.clear();
+            reader.read(line, &mut read);
+            if !read.is_empty() && !read.iter().any(strange) {
+                self.reader = Some(reader);
+                break;
+            }
+        }
+        events.append(&mut read);
+    }
+}
+
+fn reader(kind: EngineKind) -> Box<dyn Reader> {
+    engine(kind).reader(&Opening::default())
+}
+
+/// Writes events for people. Everything that is not ours is harmless on a screen and can't pass for a line of ours: what
+/// goes on over several lines is indented.
+pub(super) struct Writer<'a> {
+    pub(super) printer: &'a Printer,
+    /// Who speaks: `agent`, `judge`, `repair`.
+    pub(super) speaker: &'static str,
+}
+
+impl Writer<'_> {
+    /// The text of one event; `None` for what nobody wants to read.
+    pub(super) fn text(&self, event: &AgentEvent) -> Option<String> {
+        Some(match event {
+            AgentEvent::Started { conversation, model } => {
+                let model = model.as_ref().map(|model| format!(", model {model}")).unwrap_or_default();
+                self.paint(Style::Dim, &visible_line(&format!("conversation {conversation}{model}")))
+            }
+            AgentEvent::Text(text) => format!("{} {}", self.paint(Style::Strong, &format!("{}:", self.speaker)), indented(text)),
+            AgentEvent::Thinking(text) => self.paint(Style::Dim, &format!("thinks: {}", indented(text))),
+            AgentEvent::ToolCall { name, input, .. } => {
+                format!("  → {} {}", visible_line(name), self.paint(Style::Dim, &short_line(input, SHOWN)))
+            }
+            AgentEvent::ToolResult { failed: false, text, .. } => self.paint(Style::Dim, &format!("  ← {}", shortened(text))),
+            AgentEvent::ToolResult { failed: true, text, .. } => {
+                format!("  {} {}", self.paint(Style::Bad, "✗ failed:"), shortened(text))
+            }
+            AgentEvent::Retrying { attempt, status, wait_ms } => self.paint(Style::Doubtful, &retry(*attempt, *status, *wait_ms)),
+            AgentEvent::Limit { until, reached: true } => self.paint(Style::Doubtful, &format!("  ! limit reached{}", until_text(*until))),
+            AgentEvent::Finished(finish) => format!("{} {}", self.paint(Style::Strong, "end:"), finish_text(finish)),
+            AgentEvent::Unknown(kind) => {
+                self.paint(Style::Dim, &format!("  (a line of a kind that is not known here: {})", short_line(kind, SHOWN)))
+            }
+            AgentEvent::Garbage => self.paint(Style::Dim, "  (a line that the engine's format has no place for)"),
+            AgentEvent::Turn | AgentEvent::Spent(_) | AgentEvent::Working | AgentEvent::Nothing => return None,
+            AgentEvent::Limit { reached: false, .. } => return None,
+        })
+    }
+
+    /// How the session ended, as its host saw it; that is a fact, while the engine's own end is a claim.
+    pub(super) fn closing(&self, record: &SessionRecord) -> String {
+        let Some(report) = &record.report else {
+            return self.paint(Style::Doubtful, "-- its host died without a report");
+        };
+        let mut text = format!("-- {} after {}", report.end.name(), seconds(report.duration_ms));
+        if let Some(agent) = &report.agent {
+            text.push_str(&format!(": {}, {}", counted(agent.turns as usize, "turn"), cost_text(agent.cost())));
+        }
+        self.paint(Style::Strong, &text)
+    }
+
+    fn paint(&self, style: Style, text: &str) -> String {
+        self.printer.paint(Stream::Out, style, text).into_owned()
+    }
+}
+
+fn cost_text(cost: Cost) -> String {
+    match cost {
+        Cost::Known(_) => cost.to_string(),
+        Cost::Unknown => "unknown cost".to_owned(),
+    }
+}
+
+fn indented(text: &str) -> String {
+    visible(text.trim_end()).replace('\n', "\n  ")
+}
+
+/// The first lines of a text, each cut, and how many there are beyond them.
+fn shortened(text: &str) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    if lines.is_empty() {
+        return "(nothing)".to_owned();
+    }
+    let mut shown: Vec<String> = lines.iter().take(SHOWN_LINES).map(|line| short_line(line, SHOWN)).collect();
+    if lines.len() > SHOWN_LINES {
+        shown.push(format!("… {}", counted(lines.len() - SHOWN_LINES, "more line")));
+    }
+    shown.join("\n    ")
+}
+
+fn retry(attempt: u32, status: Option<u16>, wait_ms: Option<u64>) -> String {
+    let status = status.map(|status| format!(" ({status})")).unwrap_or_default();
+    let wait = wait_ms.map(|wait| format!(" in {}", seconds(wait))).unwrap_or_default();
+    format!("  ! the provider did not answer{status}; attempt {attempt}{wait}")
+}
+
+fn until_text(until: Option<Timestamp>) -> String {
+    until.map(|until| format!(" until {}", local_time(until))).unwrap_or_default()
+}
+
+fn finish_text(finish: &Finish) -> String {
+    let how = match &finish.stop {
+        Stop::Done => "done".to_owned(),
+        Stop::TurnLimit => "out of turns".to_owned(),
+        Stop::Budget => "out of money".to_owned(),
+        Stop::RateLimited { until } => format!("rate limited{}", until_text(*until)),
+        Stop::UsageLimit { until } => format!("at the account's limit{}", until_text(*until)),
+        Stop::Refused(reason) => format!("refused: {}", short_line(reason, SHOWN)),
+        Stop::NoResult(reason) => format!("no result: {}", short_line(reason, SHOWN)),
+        Stop::Interrupted => "interrupted".to_owned(),
+        Stop::Failed(reason) => format!("failed: {}", short_line(reason, SHOWN)),
+    };
+    let turns = finish.turns.map(|turns| format!(", {}", counted(turns as usize, "turn"))).unwrap_or_default();
+    let cost: Option<Cost> = (!finish.spent.is_empty()).then(|| finish.spent.iter().map(|spending| spending.cost).sum());
+    let cost = cost.map(|cost| format!(", {}", cost_text(cost))).unwrap_or_default();
+    let result = finish.result.as_ref().map(|result| format!("\n  result: {}", short_line(result, 4 * SHOWN))).unwrap_or_default();
+    format!("{how}{turns}{cost}{result}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINES: &str =
+        "{\"type\":\"started\",\"conversation\":\"scripted-1\",\"model\":\"strong\"}\n{\"type\":\"text\",\"text\":\"a\\nb\"}\nnoise\n";
+
+    #[test]
+    fn a_transcript_reads_the_same_wherever_it_is_cut() {
+        let whole = Transcript::of(None).feed(LINES.as_bytes());
+        assert_eq!(whole[1..], [AgentEvent::Text("a\nb".to_owned()), AgentEvent::Garbage]);
+
+        for cut in 0..=LINES.len() {
+            let mut transcript = Transcript::of(None);
+            let mut events = transcript.feed(&LINES.as_bytes()[..cut]);
+            events.extend(transcript.feed(&LINES.as_bytes()[cut..]));
+            events.extend(transcript.finish());
+
+            assert_eq!(events, whole, "{cut}");
+        }
+    }
+
+    #[test]
+    fn half_a_line_is_read_at_the_end() {
+        let mut transcript = Transcript::of(None);
+        let _ = transcript.feed(LINES.as_bytes());
+
+        assert_eq!(transcript.feed(b"{\"type\":\"te"), []);
+        assert_eq!(transcript.finish(), [AgentEvent::Garbage]);
+        assert_eq!(transcript.finish(), []);
+    }
+}
