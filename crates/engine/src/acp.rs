@@ -11,7 +11,6 @@ mod choice;
 mod ending;
 mod permission;
 mod reader;
-mod reset;
 mod speech;
 mod spending;
 mod tools;

@@ -9,6 +9,7 @@ mod event;
 mod kind;
 mod models;
 mod prices;
+pub(crate) mod reset;
 mod result;
 
 use std::ffi::OsString;

@@ -11,7 +11,6 @@ mod ending;
 mod item;
 mod line;
 mod reader;
-mod reset;
 mod schema;
 
 use std::io;

@@ -3,13 +3,13 @@
 //! The protocol knows one error that matters, that somebody has to log in. Whether the provider asks to wait or the account is
 //! used up stands in the message alone, or in data that each agent builds its own way; so both are searched for the words.
 
+use jiff::tz::TimeZone;
 use proctor_domain::Timestamp;
 use serde_json::Value;
 
 use super::answer::AuthMethod;
-use super::reset;
 use super::wire::RpcError;
-use crate::agent::Stop;
+use crate::agent::{Stop, reset};
 
 /// What is said of accounts that have no money left: no wait helps.
 const UNPAID: [&str; 4] = ["insufficient_quota", "exceeded your current quota", "billing", "credit balance"];
@@ -126,7 +126,7 @@ fn until(error: &RpcError, since: Option<Timestamp>) -> Option<Timestamp> {
     let by_text = || error.message.rsplit_once("limit reached|").and_then(|(_, seconds)| seconds.trim().parse().ok());
     let seconds: Option<i64> = by_data.or_else(by_text);
     let by_number = seconds.and_then(|seconds| seconds.checked_mul(1_000)).filter(|millis| *millis > 0).map(Timestamp);
-    by_number.or_else(|| reset::moment(&error.message, since))
+    by_number.or_else(|| reset::moment(&error.message, since, &TimeZone::system()))
 }
 
 /// The number of this name, wherever it is in the data.

@@ -3,8 +3,8 @@
 use jiff::tz::TimeZone;
 use proctor_domain::Timestamp;
 
-use super::reset::moment;
 use crate::agent::Stop;
+use crate::agent::reset::moment;
 
 /// Words of a limit that time lifts.
 const USED_UP: [&str; 3] = ["hit your usage limit", "usage limit has been reached", "usage limit reached"];
