@@ -50,6 +50,10 @@ impl Engine for Acp {
             tool_list: false,
             system_prompt: false,
             cost: true,
+            steering: false,
+            effort: false,
+            fallback_model: false,
+            mcp_servers: false,
         }
     }
 

@@ -87,6 +87,14 @@ pub struct EngineSetup {
     pub permission: Permission,
     /// The script that the scripted engine follows.
     pub script: Option<PathBuf>,
+    /// How hard its models are to think, in the engine's own words; only where it [can be told](Capabilities::effort).
+    pub effort: Option<String>,
+    /// The model that answers when the one that was asked for is not to be had; only where the engine
+    /// [takes one](Capabilities::fallback_model).
+    pub fallback_model: Option<String>,
+    /// Servers of the Model Context Protocol by their names, as the engine is told of them; only where it
+    /// [takes some](Capabilities::mcp_servers).
+    pub servers: serde_json::Map<String, serde_json::Value>,
 }
 
 impl EngineSetup {
@@ -101,6 +109,9 @@ impl EngineSetup {
             inherit: false,
             permission: Permission::Ask,
             script: None,
+            effort: None,
+            fallback_model: None,
+            servers: serde_json::Map::new(),
         }
     }
 }
@@ -235,6 +246,14 @@ pub struct Capabilities {
     pub system_prompt: bool,
     /// Says what a session cost.
     pub cost: bool,
+    /// Hears what is said to it while it works.
+    pub steering: bool,
+    /// Takes a level of effort.
+    pub effort: bool,
+    /// Takes another model for when its own is not to be had.
+    pub fallback_model: bool,
+    /// Takes servers of the Model Context Protocol beside that of the session's tools.
+    pub mcp_servers: bool,
 }
 
 /// One program that drives agents.

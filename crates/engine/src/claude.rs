@@ -29,6 +29,10 @@ impl Engine for Claude {
             tool_list: true,
             system_prompt: true,
             cost: true,
+            steering: false,
+            effort: false,
+            fallback_model: false,
+            mcp_servers: false,
         }
     }
 

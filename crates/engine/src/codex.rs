@@ -35,6 +35,10 @@ impl Engine for Codex {
             tool_list: false,
             system_prompt: true,
             cost: false,
+            steering: false,
+            effort: false,
+            fallback_model: false,
+            mcp_servers: false,
         }
     }
 

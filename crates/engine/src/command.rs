@@ -27,6 +27,10 @@ impl Engine for Command {
             tool_list: false,
             system_prompt: false,
             cost: false,
+            steering: false,
+            effort: false,
+            fallback_model: false,
+            mcp_servers: false,
         }
     }
 

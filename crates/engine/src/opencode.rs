@@ -30,6 +30,10 @@ impl Engine for OpenCode {
             tool_list: true,
             system_prompt: true,
             cost: true,
+            steering: false,
+            effort: false,
+            fallback_model: false,
+            mcp_servers: false,
         }
     }
 

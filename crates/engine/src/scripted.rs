@@ -31,6 +31,10 @@ impl Engine for Scripted {
             tool_list: true,
             system_prompt: true,
             cost: true,
+            steering: false,
+            effort: false,
+            fallback_model: false,
+            mcp_servers: false,
         }
     }
 

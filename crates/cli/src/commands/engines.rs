@@ -90,8 +90,20 @@ struct KindObject {
 }
 
 /// The abilities of an engine by their names, in the order of the documentation.
-pub(crate) fn abilities(capabilities: Capabilities) -> [(&'static str, bool); 7] {
-    let Capabilities { resume, structured_result, turn_cap, money_cap, tool_list, system_prompt, cost } = capabilities;
+pub(crate) fn abilities(capabilities: Capabilities) -> [(&'static str, bool); 11] {
+    let Capabilities {
+        resume,
+        structured_result,
+        turn_cap,
+        money_cap,
+        tool_list,
+        system_prompt,
+        cost,
+        steering,
+        effort,
+        fallback_model,
+        mcp_servers,
+    } = capabilities;
     [
         ("resume", resume),
         ("structured_result", structured_result),
@@ -100,6 +112,10 @@ pub(crate) fn abilities(capabilities: Capabilities) -> [(&'static str, bool); 7]
         ("tool_list", tool_list),
         ("system_prompt", system_prompt),
         ("cost", cost),
+        ("steering", steering),
+        ("effort", effort),
+        ("fallback_model", fallback_model),
+        ("mcp_servers", mcp_servers),
     ]
 }
 

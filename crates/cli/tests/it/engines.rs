@@ -154,8 +154,12 @@ fn the_object_says_the_same() {
     {
       "capabilities": {
         "cost": true,
+        "effort": false,
+        "fallback_model": false,
+        "mcp_servers": false,
         "money_cap": true,
         "resume": true,
+        "steering": false,
         "structured_result": true,
         "system_prompt": true,
         "tool_list": true,
