@@ -98,6 +98,11 @@ id_type!(
     SessionId,
     "ses_"
 );
+id_type!(
+    /// One record of memory: what works and its trap, or what fails.
+    RecordId,
+    "mem_"
+);
 
 #[cfg(test)]
 mod tests {

@@ -21,6 +21,6 @@ pub use clock::{Clock, Timestamp};
 pub use duration::{CardDuration, Expiry};
 pub use exit::ExitCode;
 pub use git::{Branch, Oid};
-pub use ids::{RunId, SessionId};
+pub use ids::{RecordId, RunId, SessionId};
 pub use money::{Cost, MicroDollars};
 pub use path::RepoPath;

@@ -9,16 +9,17 @@ use super::Finding;
 type Arrows = (&'static str, &'static [&'static str]);
 
 /// A new row or a new arrow is a change of the architecture: say so in the commit's title.
-const ARROWS: [Arrows; 9] = [
+const ARROWS: [Arrows; 10] = [
     ("domain", &[]),
     ("process", &[]),
     ("cards", &["domain"]),
     ("journal", &["domain", "process"]),
     ("workspace", &["domain", "process"]),
     ("engine", &["domain", "process"]),
+    ("recall", &["domain", "process", "engine"]),
     ("loopback", &[]),
     ("orchestrator", &["domain", "process", "cards", "journal", "workspace", "engine"]),
-    ("cli", &["domain", "process", "cards", "journal", "workspace", "engine", "loopback", "orchestrator"]),
+    ("cli", &["domain", "process", "cards", "journal", "workspace", "engine", "recall", "loopback", "orchestrator"]),
 ];
 
 /// Crates that are never shipped. They may use any other; the others may use `testkit` in their tests only.
