@@ -57,7 +57,7 @@ fn is_agent(work: Work) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_run_ends_with_the_outcome_of_its_steps(played in any_played()) {
