@@ -57,7 +57,10 @@ pub static AGENT_SILENCE: Variable = by_caller("PROCTOR_AGENT_SILENCE", "Overrid
 /// Setting `confine`.
 pub static CONFINE: Variable = by_caller("PROCTOR_CONFINE", "Overrides the setting `confine`.");
 /// Setting `engine`.
-pub static ENGINE: Variable = by_caller("PROCTOR_ENGINE", "Overrides the setting `engine`.");
+pub static ENGINE: Variable =
+    by_caller("PROCTOR_ENGINE", "Overrides the setting `engine`, and the setting `judge` with it unless `PROCTOR_JUDGE` is set.");
+/// See its description.
+pub static JUDGE: Variable = by_caller("PROCTOR_JUDGE", "Overrides the setting `judge`.");
 /// Setting `engines.scripted.script`.
 pub static SCRIPT: Variable = by_caller(
     "PROCTOR_SCRIPT",
@@ -99,6 +102,7 @@ pub static VARIABLES: &[&Variable] = &[
     &AGENT_SILENCE,
     &CONFINE,
     &ENGINE,
+    &JUDGE,
     &SCRIPT,
     &STATE_DIR,
     &XDG_CONFIG_HOME,

@@ -237,6 +237,7 @@ fn agent_settings(settings: &Settings, program: &Path, directory: &Path) -> Resu
         ..AgentSettings::usual(program.to_owned())
     };
     agents.choose(&settings.engine.value)?;
+    agents.choose_judge(settings.judge.value.as_ref())?;
     Ok(agents)
 }
 

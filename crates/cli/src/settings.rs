@@ -146,6 +146,8 @@ pub struct Settings {
     pub confine: Setting<Confine>,
     /// `engine`
     pub engine: Setting<EngineName>,
+    /// `judge`; `None` for the engine that drives agents.
+    pub judge: Setting<Option<EngineName>>,
     /// `engines.scripted.script`, as written.
     pub script: Setting<Option<PathBuf>>,
     /// `engines.….…` of every engine that has a program of its own.
@@ -281,10 +283,19 @@ impl Layers {
             agent_silence: self.pick(repository, Key::AgentSilence, minutes(15), |layer| layer.agent_silence),
             confine: self.pick(repository, Key::Confine, Confine::Auto, |layer| layer.confine),
             engine: self.pick(repository, Key::Engine, EngineKind::Claude.engine_name(), |layer| layer.engine.clone()),
+            judge: self.judge(repository),
             script: self.pick(repository, Key::Script, None, |layer| layer.script.clone().map(Some)),
             programs: WITH_PROGRAM.map(|kind| self.program(repository, kind)).into(),
             own_engines: self.own_engines(repository),
             models: WITH_PROGRAM.iter().flat_map(|kind| self.models(repository, *kind)).collect(),
+        }
+    }
+
+    /// Whoever says by a variable what drives agents, mostly a script, must not start a real judge by it.
+    fn judge(&self, repository: &Layer) -> Setting<Option<EngineName>> {
+        match (&self.environment.engine, &self.environment.judge) {
+            (Some(_), None) => Setting { value: None, source: Source::Environment(environment::ENGINE.name) },
+            (Some(_) | None, _) => self.pick(repository, Key::Judge, None, |layer| layer.judge.clone().map(Some)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! How a run stands, for those who want to know what it waits for and how to go on with it.
 
 use proctor_domain::procedure::{Answer, CheckResult, Failure, HaltReason, Outcome, Run, StepId, StepRecord, StepState, Unjudged};
+use proctor_domain::session::Work;
 use proctor_domain::{Branch, RunId};
 use proctor_orchestrator::procedure::Standing;
 use serde::Serialize;
@@ -118,11 +119,15 @@ pub fn branch_to_merge(run: &Run) -> Option<&Branch> {
 
 /// Where to look when a step failed because its engine gave no answer: mostly it is not logged in.
 pub fn login_hint(run: &Run) -> Option<String> {
-    let mute = |step: &StepRecord| matches!(step.state, StepState::Failed(Failure::NoResponse { .. }));
+    let mute = |step: &StepRecord| {
+        if let StepState::Failed(Failure::NoResponse { work, .. }) = &step.state { Some(*work) } else { None }
+    };
     let engine = run.started.engine.as_ref()?;
-    let hint =
-        format!("`proctor doctor` says how {} is logged in here, and what to do where it is not; the words above are its own", engine.name);
-    run.steps.iter().any(mute).then_some(hint)
+    let name = match run.steps.iter().find_map(mute)? {
+        Work::Judge(_) => engine.judge.as_ref().unwrap_or(&engine.name),
+        Work::Shells | Work::Agent(_) | Work::Repair => &engine.name,
+    };
+    Some(format!("`proctor doctor` says how {name} is logged in here, and what to do where it is not; the words above are its own"))
 }
 
 fn commands(run_id: &RunId, run: &Run, standing: &Standing) -> Vec<String> {

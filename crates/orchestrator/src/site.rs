@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proctor_cards::{BoxDefaults, Layout};
 use proctor_domain::procedure::{Records, RunEngine};
-use proctor_domain::session::EngineName;
+use proctor_domain::session::{EngineName, Work};
 use proctor_engine::agent::{EngineKind, EngineSetup, ModelTable};
 use proctor_process::confine::Confine;
 use proctor_workspace::Repository;
@@ -54,6 +54,8 @@ pub struct RunSettings {
 pub struct AgentSettings {
     /// The engine that drives them.
     pub engine: EngineSetup,
+    /// The engine of judges, where that is another one: who looks at a work need not think like who did it.
+    pub judge: Option<EngineSetup>,
     /// Every engine that can be chosen, and how it is to be used.
     pub setups: Vec<EngineSetup>,
     /// What tiers of models are called.
@@ -89,6 +91,7 @@ impl AgentSettings {
         });
         Self {
             engine: EngineSetup::usual(EngineKind::Claude),
+            judge: None,
             setups: setups.collect(),
             models: ModelTable::default(),
             timeout: Duration::from_secs(60 * 60),
@@ -104,15 +107,37 @@ impl AgentSettings {
     /// # Errors
     /// There is none.
     pub fn choose(&mut self, name: &EngineName) -> Result<(), UnknownEngine> {
-        let named = self.setups.iter().find(|setup| setup.name == *name).cloned();
-        let known = || self.setups.iter().map(|setup| setup.name.clone()).collect();
-        self.engine = named.ok_or_else(|| UnknownEngine { name: name.clone(), known: known() })?;
+        self.engine = self.named(name)?;
         Ok(())
+    }
+
+    /// Takes the engine of this name for judges; `None` for the one that drives agents.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn choose_judge(&mut self, name: Option<&EngineName>) -> Result<(), UnknownEngine> {
+        self.judge = name.map(|name| self.named(name)).transpose()?;
+        Ok(())
+    }
+
+    fn named(&self, name: &EngineName) -> Result<EngineSetup, UnknownEngine> {
+        let known = || self.setups.iter().map(|setup| setup.name.clone()).collect();
+        let named = self.setups.iter().find(|setup| setup.name == *name).cloned();
+        named.ok_or_else(|| UnknownEngine { name: name.clone(), known: known() })
+    }
+
+    /// What drives this work.
+    pub fn driving(&self, work: Work) -> &EngineSetup {
+        match work {
+            Work::Judge(_) => self.judge.as_ref().unwrap_or(&self.engine),
+            Work::Shells | Work::Agent(_) | Work::Repair => &self.engine,
+        }
     }
 
     /// Has the scripted engine follow this script.
     pub fn follow_script(&mut self, path: &Path) {
-        let scripted = self.setups.iter_mut().chain([&mut self.engine]).filter(|setup| setup.kind == EngineKind::Scripted);
+        let scripted =
+            self.setups.iter_mut().chain([&mut self.engine]).chain(&mut self.judge).filter(|setup| setup.kind == EngineKind::Scripted);
         scripted.for_each(|setup| setup.script = Some(path.to_owned()));
     }
 
@@ -122,6 +147,7 @@ impl AgentSettings {
     /// The settings don't know that engine any more.
     pub fn follow(&mut self, engine: &RunEngine) -> Result<(), UnknownEngine> {
         self.choose(&engine.name)?;
+        self.choose_judge(engine.judge.as_ref())?;
         if let Some(script) = &engine.script {
             self.follow_script(&absolute(script));
         }
@@ -144,9 +170,9 @@ impl Site {
         }
     }
 
-    /// A variable as the chosen engine's sessions see it.
-    pub(crate) fn engine_variable(&self, name: &str) -> Option<OsString> {
-        self.settings.agents.engine.variable(name, &|name| self.variable(name).map(ToOwned::to_owned))
+    /// A variable as the sessions of this engine see it.
+    pub(crate) fn engine_variable(&self, setup: &EngineSetup, name: &str) -> Option<OsString> {
+        setup.variable(name, &|name| self.variable(name).map(ToOwned::to_owned))
     }
 
     /// A variable of the caller's environment.

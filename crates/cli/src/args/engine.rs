@@ -15,6 +15,10 @@ pub struct EngineArgs {
     #[arg(long, value_name = "NAME")]
     pub engine: Option<EngineName>,
 
+    /// What drives judges, where that is to be another engine than the one that drives agents
+    #[arg(long, value_name = "NAME")]
+    pub judge: Option<EngineName>,
+
     /// The file that the scripted engine follows; takes that engine unless `--engine` says otherwise
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub script: Option<PathBuf>,
@@ -55,6 +59,10 @@ impl EngineArgs {
         let implied = self.script.as_ref().map(|_| EngineKind::Scripted.engine_name());
         if let Some(name) = self.engine.clone().or(implied) {
             agents.choose(&name)?;
+            agents.choose_judge(None)?;
+        }
+        if let Some(name) = &self.judge {
+            agents.choose_judge(Some(name))?;
         }
         if let Some(script) = &self.script {
             agents.follow_script(&directory.join(script));
@@ -78,7 +86,7 @@ mod tests {
             let limit = Duration::from_secs(1);
             let mut settings = RunSettings { records: None, pass_env: Vec::new(), linger: Vec::new(), shell_timeout: limit, agents };
             let engine = engine.map(EngineKind::engine_name);
-            EngineArgs { engine, script: script.map(PathBuf::from), ignore_limits: false }
+            EngineArgs { engine, judge: None, script: script.map(PathBuf::from), ignore_limits: false }
                 .apply(&mut settings, Path::new("/here"))
                 .unwrap();
             let scripted = settings.agents.setups.iter().find(|setup| setup.kind == EngineKind::Scripted);

@@ -8,6 +8,7 @@ mod versions;
 use std::collections::BTreeMap;
 
 use proctor_domain::ExitCode;
+use proctor_domain::session::{EngineName, Work};
 use proctor_engine::agent::{Capabilities, EngineKind, EngineSetup, Login, Permission, TIERS, engine};
 use serde::Serialize;
 
@@ -17,6 +18,7 @@ use crate::args::engine::EnginesArgs;
 use crate::place::SettingsHere;
 use crate::printer::{Stream, Style, visible_line};
 use crate::report::Report;
+use crate::settings::Settings;
 pub(crate) use survey::{BoxSurvey, Surveyed, Weight, doubt_about_version, survey, survey_boxes};
 
 #[derive(Serialize)]
@@ -24,6 +26,8 @@ struct Listing<'here> {
     version: u32,
     /// The engine that runs use unless they are told otherwise, and who says so.
     engine: Said<'here>,
+    /// What drives judges.
+    judge: Said<'here>,
     engines: Vec<EngineObject<'here>>,
     tiers: Vec<TierObject>,
     confine: Said<'here>,
@@ -136,6 +140,7 @@ fn listing<'here>(here: &'here SettingsHere, engines: &'here [Surveyed], boxes: 
     Listing {
         version: 1,
         engine: Said { name: settings.engine.value.as_str(), source: settings.engine.source.to_string() },
+        judge: Said { name: here.agents.driving(Work::Judge(1)).name.as_str(), source: settings.judge.source.to_string() },
         engines: engines.iter().map(|engine| engine_object(here, engine)).collect(),
         tiers: TIERS.iter().map(|row| TierObject { name: row.name, alias: row.alias }).collect(),
         confine: Said { name: settings.confine.value.name(), source: settings.confine.source.to_string() },
@@ -202,6 +207,13 @@ fn permission(permission: Permission) -> &'static str {
     }
 }
 
+/// What the engine is used for here, and who says so.
+fn in_use(settings: &Settings, name: &EngineName) -> String {
+    let engine = (*name == settings.engine.value).then(|| format!(" (in use, {})", settings.engine.source));
+    let judge = (settings.judge.value.as_ref() == Some(name)).then(|| format!(" (judges, {})", settings.judge.source));
+    engine.into_iter().chain(judge).collect()
+}
+
 /// What each tier is called.
 fn models(here: &SettingsHere, setup: &EngineSetup) -> [(&'static str, String); 4] {
     TIERS.map(|row| (row.name, here.agents.models.model(&setup.name, setup.kind, row.name)))
@@ -211,8 +223,7 @@ fn print(invocation: &Invocation, here: &SettingsHere, engines: &[Surveyed], box
     let printer = &invocation.printer;
     for surveyed in engines {
         let name = &surveyed.setup.name;
-        let in_use =
-            if *name == here.settings.engine.value { format!(" (in use, {})", here.settings.engine.source) } else { String::new() };
+        let in_use = in_use(&here.settings, name);
         printer.line(&format!("{}{}", printer.paint(Stream::Out, Style::Strong, name.as_str()), visible_line(&in_use)));
         for (name, value) in rows(here, surveyed) {
             printer.line(&format!("  {name:<9} {}", visible_line(&value)));

@@ -29,6 +29,8 @@ pub enum Key {
     StateDir,
     /// `engine`
     Engine,
+    /// `judge`
+    Judge,
     /// `agent-timeout`
     AgentTimeout,
     /// `agent-silence`
@@ -96,6 +98,7 @@ pub static KEYS: &[KeyFacts] = &[
     anywhere(Key::AgentSilence, "agent-silence", &environment::AGENT_SILENCE),
     anywhere(Key::Confine, "confine", &environment::CONFINE),
     anywhere(Key::Engine, "engine", &environment::ENGINE),
+    anywhere(Key::Judge, "judge", &environment::JUDGE),
     in_files(Key::Program(EngineKind::Claude), "engines.claude.program"),
     in_files(Key::Inherit(EngineKind::Claude), "engines.claude.inherit"),
     in_files(Key::Permission(EngineKind::Claude), "engines.claude.permission"),

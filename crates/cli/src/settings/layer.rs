@@ -29,6 +29,7 @@ pub(super) struct Layer {
     pub(super) shell_timeout: Option<CardDuration>,
     pub(super) state_dir: Option<PathBuf>,
     pub(super) engine: Option<EngineName>,
+    pub(super) judge: Option<EngineName>,
     pub(super) agent_timeout: Option<CardDuration>,
     pub(super) agent_silence: Option<CardDuration>,
     pub(super) confine: Option<Confine>,
@@ -117,6 +118,7 @@ impl Layer {
             | Key::ShellTimeout
             | Key::StateDir
             | Key::Engine
+            | Key::Judge
             | Key::AgentTimeout
             | Key::AgentSilence
             | Key::Confine
@@ -136,6 +138,7 @@ impl Layer {
             Key::ShellTimeout => self.shell_timeout = Some(value::limit(text, "shell")?),
             Key::StateDir => self.state_dir = Some(value::state_dir(text)?),
             Key::Engine => self.engine = Some(value::engine(text)?),
+            Key::Judge => self.judge = Some(value::engine(text)?),
             Key::AgentTimeout => self.agent_timeout = Some(value::limit(text, "agent")?),
             Key::AgentSilence => self.agent_silence = Some(value::limit(text, "agent")?),
             Key::Confine => self.confine = Some(value::confine(text)?),
@@ -158,6 +161,7 @@ impl Layer {
             Key::ShellTimeout => self.shell_timeout = None,
             Key::StateDir => self.state_dir = None,
             Key::Engine => self.engine = None,
+            Key::Judge => self.judge = None,
             Key::AgentTimeout => self.agent_timeout = None,
             Key::AgentSilence => self.agent_silence = None,
             Key::Confine => self.confine = None,
@@ -170,6 +174,7 @@ impl Layer {
             Key::OwnEngines => {
                 let own = std::mem::take(&mut self.own_engines);
                 self.engine = self.engine.filter(|name| !own.contains_key(name));
+                self.judge = self.judge.filter(|name| !own.contains_key(name));
             }
         }
         self

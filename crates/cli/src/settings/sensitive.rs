@@ -41,6 +41,7 @@ impl Key {
             | Self::ShellTimeout
             | Self::StateDir
             | Self::Engine
+            | Self::Judge
             | Self::AgentTimeout
             | Self::AgentSilence
             | Self::Script
@@ -75,6 +76,7 @@ impl Ask {
             | Key::ShellTimeout
             | Key::StateDir
             | Key::Engine
+            | Key::Judge
             | Key::AgentTimeout
             | Key::AgentSilence
             | Key::Script

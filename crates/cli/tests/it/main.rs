@@ -29,6 +29,7 @@ mod git_records;
 mod init;
 mod invariants;
 mod isolated_runs;
+mod judges;
 mod killpoints;
 mod known_faults;
 mod lint;

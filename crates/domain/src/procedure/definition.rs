@@ -149,8 +149,17 @@ pub struct StepSpec {
 impl StepSpec {
     /// Whether it starts an agent or has a criterion that a model judges.
     pub fn needs_agents(&self) -> bool {
+        self.starts_agents() || self.is_judged()
+    }
+
+    /// Whether it starts an agent.
+    pub fn starts_agents(&self) -> bool {
         self.run.as_ref().is_some_and(|phase| !phase.agents.is_empty())
-            || self.validate.as_ref().is_some_and(|validate| !validate.phase.instructions.is_empty())
+    }
+
+    /// Whether it has a criterion that a model judges.
+    pub fn is_judged(&self) -> bool {
+        self.validate.as_ref().is_some_and(|validate| !validate.phase.instructions.is_empty())
     }
 }
 

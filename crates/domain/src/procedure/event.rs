@@ -257,6 +257,9 @@ pub struct RunEngine {
     pub name: EngineName,
     /// The script that the scripted engine follows, absolute; bytes quoted like a [`RepoPath`].
     pub script: Option<RepoPath>,
+    /// The engine of its judges, where that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<EngineName>,
 }
 
 /// Where the work of an isolated run comes from and goes to.

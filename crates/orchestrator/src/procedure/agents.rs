@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
-use proctor_domain::procedure::{Evidence, Failure, RunEvent, StepRecord, Task, Unjudged, Verdict};
+use proctor_domain::procedure::{Evidence, Failure, RunEvent, StepRecord, Task, Verdict};
 use proctor_domain::session::{SessionRecord, SessionReport, Work};
 use proctor_domain::{RepoPath, SessionId};
 use proctor_engine::agent::{Access, engine, validate_result};
@@ -31,7 +31,7 @@ impl Driver<'_> {
         session: SessionId,
         (task, errand): (Task, AgentErrand),
     ) -> Result<SessionSpec, ProcedureError> {
-        make_ready(self.context.site, &session)?;
+        make_ready(self.context.site, &session, task.work)?;
         let confined = self.confined(&session, task)?;
         if task.is_of_an_agent() {
             self.remember_programs(&session)?;
@@ -65,7 +65,7 @@ impl Driver<'_> {
                     Some(evidence) => repository.evidence(evidence.from.as_ref(), &evidence.to, LONGEST_EVIDENCE)?,
                     None => String::new(),
                 };
-                AgentErrand::Judge { turns: Unjudged::turns(number), evidence: text }
+                AgentErrand::Judge { number, evidence: text }
             }
         }))
     }
@@ -104,7 +104,7 @@ impl Driver<'_> {
             Some(kind) => kind,
             None => {
                 let access = if task.is_of_an_agent() { Access::Full } else { Access::ReadOnly };
-                choose_box(site, &box_rules(site, engine(site.settings.agents.engine.kind), session, access))?
+                choose_box(site, &box_rules(site, site.settings.agents.driving(task.work), session, access))?
             }
         };
         self.confined = Some(kind);
@@ -257,10 +257,10 @@ fn earlier_sessions(record: &StepRecord, is_meant: impl Fn(Work) -> bool) -> Vec
 }
 
 /// A session's folder with what its box names: paths that don't exist can't be made writable.
-fn make_ready(site: &Site, session: &SessionId) -> Result<(), ProcedureError> {
+fn make_ready(site: &Site, session: &SessionId, work: Work) -> Result<(), ProcedureError> {
     let folder = site.state.session(session);
-    let setup = &site.settings.agents.engine;
-    let variable = |name: &str| site.engine_variable(name);
+    let setup = site.settings.agents.driving(work);
+    let variable = |name: &str| site.engine_variable(setup, name);
     let engines = engine(setup.kind).folders(&variable);
     for folder in [folder.clone(), folder.join("tmp"), folder.join("engine"), site.state.conversations()].into_iter().chain(engines) {
         let made = DirBuilder::new().mode(0o700).recursive(true).create(&folder);

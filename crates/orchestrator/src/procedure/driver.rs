@@ -342,8 +342,8 @@ impl<'a> Driver<'a> {
             return None;
         }
         let limits = AccountLimits::beside(&self.context.site.state);
-        let until = limits.held_until(&agents.engine.name, &self.run_id, self.context.clock.now())?;
-        Some(HaltReason::Limited { engine: agents.engine.name.clone(), until: Some(until) })
+        let until = limits.held_until(&agents.driving(task.work).name, &self.run_id, self.context.clock.now())?;
+        Some(HaltReason::Limited { engine: agents.driving(task.work).name.clone(), until: Some(until) })
     }
 
     fn start_session(&mut self, index: usize, session: SessionId, task: Task) -> Result<Attached, ProcedureError> {
@@ -365,7 +365,7 @@ impl<'a> Driver<'a> {
                 None => return Ok(()),
             },
         };
-        self.transcript = self.open_task().filter(|task| task.work.needs_engine()).map(|_| Transcript::of(self.context.site));
+        self.transcript = self.open_task().filter(|task| task.work.needs_engine()).map(|task| Transcript::of(self.context.site, task.work));
         loop {
             if self.stop == Stop::Now {
                 attached.interrupt();

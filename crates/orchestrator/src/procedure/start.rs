@@ -4,8 +4,9 @@ use std::path::Path;
 
 use proctor_cards::{Source, read_procedure};
 use proctor_domain::procedure::{Definition, Isolated, Isolation, Records, Run, RunEngine, RunEvent, RunStarted, StepId, StepPlan, Task};
+use proctor_domain::session::Work;
 use proctor_domain::{Branch, Clock, Oid, RepoPath, RunId, SessionId, retention};
-use proctor_engine::agent::EngineKind;
+use proctor_engine::agent::{EngineKind, EngineSetup};
 use proctor_journal::{JournalStore, RunFilter, RunsWanted};
 use proctor_process::ProcessIdentity;
 use proctor_process::lock::{self, Attempt, HeldLock};
@@ -147,9 +148,18 @@ pub fn plan_run(site: &Site, request: &StartRequest) -> Result<Plan, ProcedureEr
 
 /// Refuses a card that needs an engine which can't be started here: better than a run that finds out in the night.
 pub(super) fn check_engine(site: &Site, definition: &Definition) -> Result<(), Refusal> {
-    let Some(step) = definition.steps.iter().find(|step| step.needs_agents()) else { return Ok(()) };
-    let setup = &site.settings.agents.engine;
-    let missing = |reason: String| Refusal::NoEngine { step: step.id.clone(), engine: setup.name.clone(), kind: setup.kind, reason };
+    let agents = &site.settings.agents;
+    for step in &definition.steps {
+        let needed = [(step.starts_agents(), Work::Agent(1)), (step.is_judged(), Work::Judge(1))];
+        for (_, work) in needed.into_iter().filter(|(is_needed, _)| *is_needed) {
+            check_setup(site, &step.id, agents.driving(work))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_setup(site: &Site, step: &StepId, setup: &EngineSetup) -> Result<(), Refusal> {
+    let missing = |reason: String| Refusal::NoEngine { step: step.clone(), engine: setup.name.clone(), kind: setup.kind, reason };
     if find_program(&setup.program, site.variable("PATH").unwrap_or_default()).is_none() {
         return Err(missing(format!("its program `{}` is not found", setup.program.display())));
     }
@@ -273,8 +283,13 @@ fn started(
 
 /// What drives agents here.
 fn engine_of(site: &Site) -> RunEngine {
-    let setup = &site.settings.agents.engine;
-    RunEngine { name: setup.name.clone(), script: setup.script.as_deref().map(paths::stored) }
+    let agents = &site.settings.agents;
+    let script = agents.engine.script.as_ref().or(agents.judge.as_ref().and_then(|judge| judge.script.as_ref()));
+    RunEngine {
+        name: agents.engine.name.clone(),
+        script: script.map(|script| paths::stored(script)),
+        judge: agents.judge.as_ref().map(|judge| judge.name.clone()),
+    }
 }
 
 fn save_foreign(site: &Site, run_id: &RunId, paths: &[RepoPath], status: &Status) -> Result<Oid, ProcedureError> {

@@ -1,5 +1,6 @@
 //! Reading along while an agent works.
 
+use proctor_domain::session::Work;
 use proctor_engine::agent::{AgentEvent, Opening, Reader, engine};
 use proctor_engine::{Progress, Stream};
 
@@ -17,8 +18,8 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
-    pub(super) fn of(site: &Site) -> Self {
-        Self { reader: engine(site.settings.agents.engine.kind).reader(&Opening::default()), line: Vec::new(), events: Vec::new() }
+    pub(super) fn of(site: &Site, work: Work) -> Self {
+        Self { reader: engine(site.settings.agents.driving(work).kind).reader(&Opening::default()), line: Vec::new(), events: Vec::new() }
     }
 
     /// Tells what these bytes mean. What the engine says on standard error is in the log.

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use proctor_cards::template;
-use proctor_domain::procedure::{AgentSpec, Failure, StepId};
-use proctor_domain::session::Usage;
+use proctor_domain::procedure::{AgentSpec, Failure, StepId, Unjudged};
+use proctor_domain::session::{Usage, Work};
 use proctor_domain::{Clock, MicroDollars, SessionId, Timestamp};
 use proctor_engine::agent::{Access, AgentFiles, AgentTask, EngineSetup, Opening, Permission, engine};
 use proctor_engine::tools::ToolServer;
@@ -46,11 +46,22 @@ pub(crate) enum AgentErrand {
     },
     /// A judge looks at the step's work.
     Judge {
-        /// Cap on its turns.
-        turns: u32,
+        /// Which try it is, from 1.
+        number: u32,
         /// The work, as a diff.
         evidence: String,
     },
+}
+
+impl AgentErrand {
+    /// The work that it is.
+    fn work(&self) -> Work {
+        match self {
+            Self::Work { number, .. } => Work::Agent(*number),
+            Self::Repair { .. } => Work::Repair,
+            Self::Judge { number, .. } => Work::Judge(*number),
+        }
+    }
 }
 
 /// The session of an agent or a judge, in a box of this kind.
@@ -66,20 +77,19 @@ pub(crate) fn agent_session(
 ) -> Result<SessionSpec, Failure> {
     let settings = &site.settings.agents;
     let setup = setup(site, confined, &errand);
-    let driver = engine(setup.kind);
     let now = clock.now();
-    let task = task(site, now, owner, &session, errand)?;
+    let task = task(site, now, owner, &session, (&setup, errand))?;
     let used_before = used_before(owner, task.resume.as_deref());
     let folder = site.state.session(&session);
     let tools = ToolServer::of(&site.program, &folder);
     let files = AgentFiles { tools, ..agent_files(&folder, &site.state.conversations()) };
     let place = AgentPlace { directory: &site.card_root, silence_limit: settings.silence };
-    let run = AgentRun::new(&setup, &task, &files, &|name| site.engine_variable(name), place);
-    let mut rules = box_rules(site, driver, &session, task.access);
+    let run = AgentRun::new(&setup, &task, &files, &|name| site.engine_variable(&setup, name), place);
+    let mut rules = box_rules(site, &setup, &session, task.access);
     if confined == BoxKind::Bwrap && task.access == Access::Full {
         make_room_for_git(site, &mut rules);
     }
-    let mut variables = environment::of_agents(site, owner, &session, driver.passed_variables())?;
+    let mut variables = environment::of_agents(site, owner, &session, engine(setup.kind).passed_variables())?;
     let mut set = setup.variables(&|name| site.variable(name).map(ToOwned::to_owned));
     set.push(("TMPDIR".into(), folder.join("tmp").into()));
     let is_kept_out = |name: &OsString| name.to_str().is_some_and(|name| setup.keeps_out(name));
@@ -109,7 +119,7 @@ fn used_before(owner: &SessionOwner<'_>, conversation: Option<&str>) -> Usage {
 }
 
 fn setup(site: &Site, confined: BoxKind, errand: &AgentErrand) -> EngineSetup {
-    let mut setup = site.settings.agents.engine.clone();
+    let mut setup = site.settings.agents.driving(errand.work()).clone();
     if confined != BoxKind::None {
         setup.permission = Permission::Bypass;
     }
@@ -120,11 +130,17 @@ fn setup(site: &Site, confined: BoxKind, errand: &AgentErrand) -> EngineSetup {
     setup
 }
 
-fn task(site: &Site, now: Timestamp, owner: &SessionOwner<'_>, session: &SessionId, errand: AgentErrand) -> Result<AgentTask, Failure> {
+fn task(
+    site: &Site,
+    now: Timestamp,
+    owner: &SessionOwner<'_>,
+    session: &SessionId,
+    (setup, errand): (&EngineSetup, AgentErrand),
+) -> Result<AgentTask, Failure> {
     let frames = Frames::of(session);
     let context = || prompts::context(site, owner, &frames, &date(now));
-    let agents = &site.settings.agents;
-    let model = |asked: Option<&str>| asked.map(|asked| agents.models.model(&agents.engine.name, agents.engine.kind, asked));
+    let models = &site.settings.agents.models;
+    let model = |asked: Option<&str>| asked.map(|asked| models.model(&setup.name, setup.kind, asked));
     let left = budget_left(owner);
     let agent = |number: u32| owner.step.run.as_ref().and_then(|run| run.agents.get(number as usize - 1));
     Ok(match errand {
@@ -159,13 +175,13 @@ fn task(site: &Site, now: Timestamp, owner: &SessionOwner<'_>, session: &Session
                 access: Access::Full,
             }
         }
-        AgentErrand::Judge { turns, evidence } => AgentTask {
+        AgentErrand::Judge { number, evidence } => AgentTask {
             system: prompts::judge(owner, &frames),
             prompt: prompts::evidence(owner, &frames, &evidence),
             resume: None,
             model: model(Some(owner.step.validate.as_ref().and_then(|validate| validate.model.as_deref()).unwrap_or("balanced"))),
             schema: Some(VERDICT_SCHEMA.to_owned()),
-            max_turns: Some(turns),
+            max_turns: Some(Unjudged::turns(number)),
             // Its turns are few. Work that used up the step's budget is judged all the same: else it never could be.
             max_cost: None,
             access: Access::ReadOnly,

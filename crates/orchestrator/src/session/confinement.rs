@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use proctor_domain::SessionId;
-use proctor_engine::agent::{Access, Engine};
+use proctor_engine::agent::{Access, EngineSetup, engine};
 use proctor_process::confine::{self, BoxKind, BoxRules, ConfineError};
 use proctor_process::find_program;
 
@@ -31,16 +31,16 @@ pub(crate) fn choose_box(site: &Site, rules: &BoxRules) -> Result<BoxKind, Confi
 }
 
 /// What a session of this engine may write.
-pub(crate) fn box_rules(site: &Site, engine: &dyn Engine, session: &SessionId, access: Access) -> BoxRules {
+pub(crate) fn box_rules(site: &Site, setup: &EngineSetup, session: &SessionId, access: Access) -> BoxRules {
     let folder = site.state.session(session);
     let mut rules = BoxRules {
         writable: vec![folder.join("tmp"), folder.join("output"), site.state.conversations()],
         hidden: vec![site.state.root().to_owned()],
         read_only_inside: vec![folder.join("system.md"), folder.join("engine")],
     };
-    rules.read_only_inside.extend(engine_program(site));
-    rules.read_only_inside.extend(site.settings.agents.engine.script.as_ref().and_then(|script| script.canonicalize().ok()));
-    rules.writable.extend(engine.writable(&|name| site.engine_variable(name)));
+    rules.read_only_inside.extend(engine_program(site, setup));
+    rules.read_only_inside.extend(setup.script.as_ref().and_then(|script| script.canonicalize().ok()));
+    rules.writable.extend(engine(setup.kind).writable(&|name| site.engine_variable(setup, name)));
     match access {
         Access::Full => allow_working_tree(site, &mut rules),
         // It must be able to look at a working tree that lies in the hidden folder.
@@ -67,8 +67,8 @@ pub(super) fn make_room_for_git(site: &Site, rules: &mut BoxRules) {
 }
 
 /// Where the engine's program really is: it may lie in a folder that is empty in the box, such as `/tmp`.
-fn engine_program(site: &Site) -> Option<PathBuf> {
-    let program = find_program(&site.settings.agents.engine.program, site.variable("PATH").unwrap_or_default())?;
+fn engine_program(site: &Site, setup: &EngineSetup) -> Option<PathBuf> {
+    let program = find_program(&setup.program, site.variable("PATH").unwrap_or_default())?;
     program.canonicalize().ok()
 }
 

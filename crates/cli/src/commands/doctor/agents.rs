@@ -3,7 +3,7 @@
 //! Where no procedure needs an agent, what is wrong with them is only noted.
 
 use proctor_cards::list_procedures;
-use proctor_engine::agent::Login;
+use proctor_engine::agent::{EngineSetup, Login};
 
 use super::{Check, State};
 use crate::Invocation;
@@ -20,27 +20,27 @@ pub(super) fn check(invocation: &Invocation, place: &Place, consent: Consent) ->
         .iter()
         .filter_map(|card| card.result.as_ref().ok())
         .any(|card| card.definition.needs_agents());
-    let checks = [engine(invocation, &here), agent_box(&here)];
-    checks.into_iter().map(|check| if needed { check } else { noted(check) }).collect()
+    let judge = here.agents.judge.as_ref().map(|judge| engine(invocation, "judge", judge));
+    let checks = [engine(invocation, "engine", &here.agents.engine), agent_box(&here)];
+    checks.into_iter().chain(judge).map(|check| if needed { check } else { noted(check) }).collect()
 }
 
-fn engine(invocation: &Invocation, here: &SettingsHere) -> Check {
-    const NAME: &str = "engine";
-    let name = &here.agents.engine.name;
-    let surveyed = survey(invocation, &here.agents.engine);
+fn engine(invocation: &Invocation, check: &'static str, setup: &EngineSetup) -> Check {
+    let name = &setup.name;
+    let surveyed = survey(invocation, setup);
     // What keeps it from running is said before what is only doubtful.
     let worst = surveyed.troubles.iter().find(|trouble| trouble.weight == Weight::Hindrance).or(surveyed.troubles.first());
     match worst {
         Some(trouble) if trouble.weight == Weight::Hindrance => {
-            Check::failure(NAME, format!("{name}: {}", trouble.detail), trouble.remedy.as_str())
+            Check::failure(check, format!("{name}: {}", trouble.detail), trouble.remedy.as_str())
         }
-        Some(trouble) => Check::warning(NAME, format!("{name}: {}", trouble.detail), trouble.remedy.as_str()),
+        Some(trouble) => Check::warning(check, format!("{name}: {}", trouble.detail), trouble.remedy.as_str()),
         None => {
             let login = match &surveyed.login {
                 Login::By(what) => format!(", logged in by {what}"),
                 Login::No | Login::NotNeeded | Login::Unknown => String::new(),
             };
-            Check::ok(NAME, format!("{name} {}{login}", surveyed.version.as_deref().unwrap_or_default()))
+            Check::ok(check, format!("{name} {}{login}", surveyed.version.as_deref().unwrap_or_default()))
         }
     }
 }

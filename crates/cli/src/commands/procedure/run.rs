@@ -51,7 +51,10 @@ pub(super) fn run(invocation: &Invocation, args: &RunArgs) -> Result<ExitCode, R
         progress.tell(&notice);
         // Said once per run that has agents, before the first of them begins.
         if matches!(notice, Notice::Confined { .. }) {
-            warn_of_version(invocation, &site.settings.agents.engine);
+            let agents = &site.settings.agents;
+            for setup in [&agents.engine].into_iter().chain(&agents.judge) {
+                warn_of_version(invocation, setup);
+            }
         }
     };
     let end = start_run(&site, &mut journal, &SystemClock, &mut notify, &request);
