@@ -30,8 +30,8 @@ pub fn main() -> std::process::ExitCode {
 }
 
 /// What has to be quick or small is answered before anything is parsed or read: the version, which scripts ask
-/// for often, the host, which lives as long as its session, what is on the way into a box, and scripted agents and
-/// the tools of sessions, of which there are many at once.
+/// for often, the host, which lives as long as its session, what is on the way into a box, and scripted agents, the
+/// tools of sessions and what stands beside their agents, of which there are many at once.
 fn shortcut(arguments: &[OsString]) -> Option<std::process::ExitCode> {
     let texts: Vec<&OsStr> = arguments.iter().map(OsString::as_os_str).collect();
     match texts.as_slice() {
@@ -43,6 +43,7 @@ fn shortcut(arguments: &[OsString]) -> Option<std::process::ExitCode> {
         [command, folder] if *command == "host" => Some(proctor_engine::run_host(Path::new(folder))),
         [command, ..] if *command == "confine" => Some(confine(&arguments[1..])),
         [command, ..] if *command == "tools" => Some(proctor_engine::run_session_tools(&arguments[1..])),
+        [command, ..] if *command == "acp-relay" => Some(proctor_engine::run_acp_relay(&arguments[1..])),
         [command, ..] if *command == "scripted-agent" => Some(proctor_engine::run_scripted_agent(&arguments[1..])),
         _ => None,
     }

@@ -11,6 +11,7 @@ mod choice;
 mod ending;
 mod permission;
 mod reader;
+mod relay;
 mod speech;
 mod spending;
 mod tools;
@@ -25,6 +26,8 @@ use crate::agent::{
     AgentCommand, AgentFiles, AgentTask, Capabilities, Engine, EngineSetup, Input, Login, Opening, Permission, Reader, Variable,
 };
 use reader::AcpReader;
+use relay::Rights;
+pub use relay::run_acp_relay;
 
 /// An agent of the Agent Client Protocol.
 pub(crate) struct Acp;
@@ -57,9 +60,14 @@ impl Engine for Acp {
         }
     }
 
-    fn command(&self, setup: &EngineSetup, _task: &AgentTask, _files: &AgentFiles, _variable: &Variable<'_>) -> AgentCommand {
+    /// Where the session has tools of ours, our program is at hand, and serves files and terminals too.
+    fn command(&self, setup: &EngineSetup, task: &AgentTask, files: &AgentFiles, _variable: &Variable<'_>) -> AgentCommand {
         let program = OsString::from(setup.program.clone());
-        let argv = [program].into_iter().chain(setup.arguments.iter().map(OsString::from)).collect();
+        let relay = files.tools.iter().flat_map(|tools| {
+            let rights = Rights::of(task.access, setup.permission);
+            [tools.program.as_str(), relay::COMMAND, rights.name()].map(OsString::from)
+        });
+        let argv = relay.chain([program]).chain(setup.arguments.iter().map(OsString::from)).collect();
         // Without it some agents refuse to let root act without asking.
         let is_boxed = setup.permission == Permission::Bypass && rustix::process::geteuid().is_root();
         let environment = is_boxed.then(|| ("IS_SANDBOX".into(), "1".into())).into_iter().collect();

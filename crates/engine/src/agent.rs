@@ -21,7 +21,7 @@ use proctor_domain::{MicroDollars, Timestamp};
 use serde::{Deserialize, Serialize};
 
 pub use account::Account;
-pub use event::{AgentEvent, Finish, Stop};
+pub use event::{AgentEvent, Finish, PlanEntry, PlanState, Stop};
 pub use kind::EngineKind;
 pub use models::{ModelTable, TIERS, Tier};
 pub(crate) use prices::list_cost;

@@ -15,6 +15,7 @@ pub mod redact;
 mod scripted;
 pub mod tools;
 
+pub use acp::run_acp_relay;
 pub use host::{
     AgentPlace, AgentRun, Attached, Found, HostError, Progress, SessionSpec, SessionWork, Stream, TRANSCRIPT, Waited, agent_files,
     dismiss_hosts, ended_orphans, fence, find, last_sign_of_life, replay_transcript, run_host, start,

@@ -12,7 +12,8 @@ use super::answer::{AuthMethod, Initialized, Prompted, Session};
 use super::choice::{self, Choice};
 use super::ending::{failure, stop, told, ways_to_log_in};
 use super::permission::{Question, may};
-use super::speech::{self, Asked, NO_SUCH_METHOD, VERSION, WRONG_PARAMETERS, Way};
+use super::relay::Rights;
+use super::speech::{self, Asked, COMMAND_ENDED, NO_SUCH_METHOD, VERSION, WRONG_PARAMETERS, Way};
 use super::spending::Spent;
 use super::tools::Tools;
 use super::update::{Notice, ToolChange, Update};
@@ -20,8 +21,8 @@ use super::wire::{Line, RpcError, parsed};
 use super::words::Words;
 use crate::agent::{AgentEvent, Finish, Opening, Reader, Stop};
 
-/// Requests of the protocol that are not announced to be served, so that an agent has no reason to make them.
-const NOT_SERVED: [&str; 3] = ["fs/", "terminal/", "elicitation/"];
+/// Requests of the protocol that are served in the session's box or not at all.
+const NOT_OURS: [&str; 3] = ["fs/", "terminal/", "elicitation/"];
 
 /// Speaks one session, or reads the lines of one that is over.
 pub(super) struct AcpReader {
@@ -85,8 +86,13 @@ impl AcpReader {
             tools: Tools::default(),
             spent: Spent::default(),
         };
-        reader.tell(&speech::initialize());
+        reader.tell(&speech::initialize(reader.served()));
         reader
+    }
+
+    /// What the relay serves, where there is one between us and the agent.
+    fn served(&self) -> Option<Rights> {
+        self.opening.tools.as_ref().map(|_| Rights::of(self.opening.access, self.opening.permission))
     }
 
     fn tell(&mut self, message: &Value) {
@@ -293,6 +299,7 @@ impl AcpReader {
     fn noted(&mut self, method: &str, params: &str, events: &mut Vec<AgentEvent>) {
         match method {
             "session/update" => self.updated(params, events),
+            COMMAND_ENDED => self.tools.command_ended(params),
             // What an agent has invented for itself, and what belongs to every request.
             _ if method.starts_with('_') || method.starts_with("$/") => events.push(AgentEvent::Nothing),
             _ => events.push(AgentEvent::Unknown(method.to_owned())),
@@ -324,8 +331,9 @@ impl AcpReader {
             Update::Thinks(chunk) if is_ours && self.is_at_work() => self.talk.think(&chunk, events),
             Update::Call(change) if is_ours && self.is_at_work() => self.called(change, true, events),
             Update::CallChange(change) if is_ours && self.is_at_work() => self.called(change, false, events),
+            Update::Plan(plan) if is_ours && self.is_at_work() => events.push(AgentEvent::Plan(plan.entries())),
             // Of another session, or of what was said before.
-            Update::Says(_) | Update::Thinks(_) | Update::Call(_) | Update::CallChange(_) | Update::Working => {}
+            Update::Says(_) | Update::Thinks(_) | Update::Call(_) | Update::CallChange(_) | Update::Plan(_) | Update::Working => {}
         }
     }
 
@@ -349,8 +357,12 @@ impl AcpReader {
         if method == "session/request_permission" {
             return self.asked_for_permission(id, params, events);
         }
+        if self.served().is_some() && Rights::concern(method) {
+            // It is at work, and was answered in its box.
+            return;
+        }
         self.tell(&speech::refuse(id, NO_SUCH_METHOD, "Method not found"));
-        let is_known = method.starts_with('_') || NOT_SERVED.iter().any(|known| method.starts_with(known));
+        let is_known = method.starts_with('_') || NOT_OURS.iter().any(|known| method.starts_with(known));
         events.push(if is_known { AgentEvent::Nothing } else { AgentEvent::Unknown(method.to_owned()) });
     }
 

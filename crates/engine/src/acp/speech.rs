@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::choice::Choice;
+use super::relay::Rights;
 use crate::tools::ToolServer;
 
 /// The version of the protocol that is spoken.
@@ -14,6 +15,13 @@ pub(super) const VERSION: u64 = 1;
 pub(super) const NO_SUCH_METHOD: i64 = -32601;
 /// JSON-RPC's word for parameters that can't be read.
 pub(super) const WRONG_PARAMETERS: i64 = -32602;
+/// JSON-RPC's word for whatever else went wrong.
+pub(super) const FAILED: i64 = -32603;
+/// The protocol's word for a file that is not there.
+pub(super) const NOT_FOUND: i64 = -32002;
+
+/// A word of our own, from the relay to the host.
+pub(super) const COMMAND_ENDED: &str = "_proctor/command_ended";
 
 /// What we ask for. Each has an id of its own that never changes, so that the answers of a session that is over can be read
 /// from its lines alone.
@@ -62,14 +70,15 @@ pub(super) enum Way {
     Resume(String),
 }
 
-/// Neither files nor terminals are served: an agent has tools of its own, which run in the session's box. Notices are
-/// taken, so that a warning of the agent's program is no word of its model.
-pub(super) fn initialize() -> Value {
+/// Files and terminals are served where there is somebody in the session's box who does that. Notices are taken, so that a
+/// warning of the agent's program is no word of its model.
+pub(super) fn initialize(served: Option<Rights>) -> Value {
+    let may_change = served.is_some_and(Rights::may_change);
     let params = json!({
         "protocolVersion": VERSION,
         "clientCapabilities": {
-            "fs": { "readTextFile": false, "writeTextFile": false },
-            "terminal": false,
+            "fs": { "readTextFile": served.is_some(), "writeTextFile": may_change },
+            "terminal": may_change,
             "session": { "notices": {} },
         },
         "clientInfo": { "name": "proctor", "title": "Proctor", "version": env!("CARGO_PKG_VERSION") },
@@ -130,6 +139,17 @@ pub(super) fn permission(id: &RawValue, option: Option<&str>) -> Value {
 
 pub(super) fn refuse(id: &RawValue, code: i64, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+}
+
+/// Instead of the agent's own answer to this.
+pub(super) fn refuse_ours(asked: Asked, code: i64, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": asked.id(), "error": { "code": code, "message": message } })
+}
+
+/// What the relay tells the host of a command that has ended.
+pub(super) fn command_ended(terminal: &str, output: &str, status: &Value) -> Value {
+    let params = json!({ "terminalId": terminal, "output": output, "exitStatus": status });
+    json!({ "jsonrpc": "2.0", "method": COMMAND_ENDED, "params": params })
 }
 
 fn request(asked: Asked, method: &str, params: Value) -> Value {

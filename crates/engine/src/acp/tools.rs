@@ -4,17 +4,22 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::update::ToolChange;
+use super::update::{CommandEnded, ToolChange};
+use super::wire::parsed;
 use crate::agent::AgentEvent;
 use crate::tools::ToolServer;
 
 /// How many calls are remembered. An agent that makes more begins anew, and may be told of a call twice.
 const MOST: usize = 4096;
+/// Of how many commands is remembered what they printed.
+const COMMANDS: usize = 64;
 
 /// The calls that were told of.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     calls: BTreeMap<String, Call>,
+    /// What the commands printed that were run for the agent, by their terminals.
+    commands: BTreeMap<String, String>,
 }
 
 /// One call, as far as it is known.
@@ -25,6 +30,7 @@ pub(super) struct Call {
     kind: Option<String>,
     input: Option<Value>,
     output: Option<String>,
+    terminal: Option<String>,
     step: Step,
     is_refused: bool,
 }
@@ -43,6 +49,15 @@ enum Step {
 impl Tools {
     pub(super) fn knows(&self, id: &str) -> bool {
         self.calls.contains_key(id)
+    }
+
+    /// Takes in that a command has ended that was run for the agent.
+    pub(super) fn command_ended(&mut self, params: &str) {
+        let Some(CommandEnded { terminal_id, output }) = parsed(params) else { return };
+        if self.commands.len() >= COMMANDS {
+            self.commands.clear();
+        }
+        self.commands.insert(terminal_id, output);
     }
 
     /// Whether a call is under way.
@@ -85,7 +100,9 @@ impl Tools {
         }
         let Some(failed) = failed.filter(|_| call.step == Step::Told) else { return false };
         call.step = Step::Over;
-        events.push(AgentEvent::ToolResult { id, failed, text: call.output.take().unwrap_or_default() });
+        let printed = || call.terminal.as_ref().and_then(|terminal| self.commands.get(terminal)).cloned();
+        let text = call.output.take().filter(|text| !text.is_empty()).or_else(printed).unwrap_or_default();
+        events.push(AgentEvent::ToolResult { id, failed, text });
         true
     }
 
@@ -128,6 +145,7 @@ impl Call {
     fn learn(&mut self, change: ToolChange) {
         let output = change.output();
         self.output = output.or(self.output.take());
+        self.terminal = change.terminal().map(str::to_owned).or(self.terminal.take());
         self.name = change.name.or(self.name.take());
         self.title = change.title.or(self.title.take());
         self.kind = change.kind.or(self.kind.take());

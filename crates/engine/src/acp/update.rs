@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::wire::{field, listed, parsed};
+use super::wire::{field, list, listed, parsed};
+use crate::agent::{PlanEntry, PlanState};
 
 /// The parameters of `session/update`.
 #[derive(Deserialize)]
@@ -27,7 +28,9 @@ pub(super) enum Update {
     CallChange(ToolChange),
     /// What was used and what that cost.
     Usage(UsageUpdate),
-    /// It is at work: a plan, a conversation that is made shorter.
+    /// What it means to do.
+    Plan(Plan),
+    /// It is at work: a conversation that is made shorter.
     Working,
     /// Of no weight: what was asked, commands, titles, settings.
     Nothing,
@@ -88,6 +91,9 @@ struct ToolContent {
     /// Of a change to a file.
     #[serde(deserialize_with = "field")]
     path: Option<String>,
+    /// Of a command that was run for the agent.
+    #[serde(rename = "terminalId", deserialize_with = "field")]
+    terminal: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -95,6 +101,28 @@ struct ToolContent {
 struct ToolBlock {
     #[serde(deserialize_with = "field")]
     text: Option<String>,
+}
+
+/// What an agent means to do, one thing after the other.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Plan {
+    #[serde(deserialize_with = "list")]
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Entry {
+    content: String,
+    #[serde(default, deserialize_with = "field")]
+    status: String,
+}
+
+/// A command that was run for the agent has ended; the relay says so.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CommandEnded {
+    pub(super) terminal_id: String,
+    pub(super) output: String,
 }
 
 /// What a session has cost so far.
@@ -121,7 +149,8 @@ impl Update {
             "tool_call" => parsed(text).map(Self::Call),
             "tool_call_update" => parsed(text).map(Self::CallChange),
             "usage_update" => parsed(text).map(Self::Usage),
-            "plan" | "compaction_update" | "compaction_summary_chunk" => Some(Self::Working),
+            "plan" => parsed(text).map(Self::Plan),
+            "compaction_update" | "compaction_summary_chunk" => Some(Self::Working),
             "user_message_chunk" | "available_commands_update" | "current_mode_update" | "config_option_update" => Some(Self::Nothing),
             "session_info_update" | "notice" => Some(Self::Nothing),
             // What an agent has invented for itself.
@@ -132,6 +161,17 @@ impl Update {
     }
 }
 
+impl Plan {
+    pub(super) fn entries(self) -> Vec<PlanEntry> {
+        let state = |status: &str| match status {
+            "completed" => PlanState::Completed,
+            "in_progress" => PlanState::InProgress,
+            _ => PlanState::Pending,
+        };
+        self.entries.into_iter().map(|entry| PlanEntry { state: state(&entry.status), text: entry.content }).collect()
+    }
+}
+
 impl Chunk {
     pub(super) fn text(&self) -> &str {
         if self.content.text.is_empty() { &self.content.uri } else { &self.content.text }
@@ -139,6 +179,11 @@ impl Chunk {
 }
 
 impl ToolChange {
+    /// The command whose output is shown for what the tool said.
+    pub(super) fn terminal(&self) -> Option<&str> {
+        self.content.iter().flatten().find_map(|part| part.terminal.as_deref())
+    }
+
     /// What the tool said, where this says it: its output as a text, or else what is shown of it.
     pub(super) fn output(&self) -> Option<String> {
         let text = |part: &ToolContent| part.content.text.clone().or_else(|| part.path.clone());

@@ -79,7 +79,7 @@ impl Account {
                 self.report.turns = self.report.turns.saturating_add(1);
                 self.answered()
             }
-            AgentEvent::ToolResult { .. } | AgentEvent::Working => true,
+            AgentEvent::ToolResult { .. } | AgentEvent::Plan(_) | AgentEvent::Working => true,
             AgentEvent::Spent(spent) => {
                 self.report.spent = spent;
                 true

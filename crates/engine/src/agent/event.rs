@@ -37,6 +37,8 @@ pub enum AgentEvent {
         /// What it said.
         text: String,
     },
+    /// What the agent means to do, all of it, as it is now.
+    Plan(Vec<PlanEntry>),
     /// The provider could not answer, and the engine tries again.
     Retrying {
         /// Which attempt comes next, from 1.
@@ -66,6 +68,26 @@ pub enum AgentEvent {
     Unknown(String),
     /// A line that is not what the engine prints: half a line, text among JSON.
     Garbage,
+}
+
+/// One thing that an agent means to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanEntry {
+    /// In its words.
+    pub text: String,
+    /// How far it is with that.
+    pub state: PlanState,
+}
+
+/// How far an agent says that it is with one thing of its plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanState {
+    /// Not begun.
+    Pending,
+    /// At it.
+    InProgress,
+    /// Done.
+    Completed,
 }
 
 /// What an engine says at its end.

@@ -4,34 +4,39 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// The writing end of a pipe, and what did not fit into it yet.
-pub(super) struct Input {
+pub(crate) struct Input {
     pipe: io::PipeWriter,
     unread: Vec<u8>,
 }
 
 impl Input {
     /// A new one, and the end that the child reads.
-    pub(super) fn open() -> io::Result<(Self, OwnedFd)> {
+    pub(crate) fn open() -> io::Result<(Self, OwnedFd)> {
         let (reads, pipe) = io::pipe()?;
         rustix::io::ioctl_fionbio(&pipe, true)?;
         Ok((Self { pipe, unread: Vec::new() }, reads.into()))
     }
 
-    pub(super) fn push(&mut self, words: &[u8]) {
+    pub(crate) fn push(&mut self, words: &[u8]) {
         self.unread.extend_from_slice(words);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.unread.is_empty()
     }
 
+    /// How much was not written yet.
+    pub(crate) fn unread_length(&self) -> usize {
+        self.unread.len()
+    }
+
     /// What to wait for, while there is something to be written.
-    pub(super) fn unread(&self) -> Option<BorrowedFd<'_>> {
+    pub(crate) fn unread(&self) -> Option<BorrowedFd<'_>> {
         (!self.unread.is_empty()).then(|| self.pipe.as_fd())
     }
 
     /// Writes as much as fits. False when nobody reads any more.
-    pub(super) fn write(&mut self) -> bool {
+    pub(crate) fn write(&mut self) -> bool {
         while !self.unread.is_empty() {
             match self.pipe.write(&self.unread) {
                 Ok(written) => _ = self.unread.drain(..written),

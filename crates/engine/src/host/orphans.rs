@@ -8,7 +8,7 @@ use proctor_process::ProcessIdentity;
 use proctor_process::family::{self, EndedProcesses, Ending};
 
 /// Names the sessions that a process belongs to, outermost first, separated by colons.
-pub(super) const MARKER: &str = "PROCTOR_SESSION";
+pub(crate) const MARKER: &str = "PROCTOR_SESSION";
 /// In the environment of a host: the first session that it was started for.
 pub(super) const HOST_MARKER: &str = "PROCTOR_HOST_OF";
 /// Names the effect that an external command of the driver's own serves; git's background work has it too.

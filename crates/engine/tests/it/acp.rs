@@ -3,6 +3,7 @@
 
 mod recording;
 mod schema;
+mod serving;
 mod talk;
 
 use std::sync::LazyLock;

@@ -7,7 +7,7 @@ use proctor_domain::SessionId;
 use proctor_domain::procedure::StepRecord;
 use proctor_domain::session::{Excerpt, SessionRecord};
 use proctor_engine::TRANSCRIPT;
-use proctor_engine::agent::{AgentEvent, Finish, Stop};
+use proctor_engine::agent::{AgentEvent, Finish, PlanEntry, PlanState, Stop};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -69,6 +69,9 @@ enum Event {
         failed: bool,
         text: String,
     },
+    Plan {
+        entries: Vec<Planned>,
+    },
     Retrying {
         attempt: u32,
         status: Option<u16>,
@@ -93,6 +96,13 @@ enum Event {
     },
     /// A line that is not what the engine prints.
     Garbage,
+}
+
+/// One thing that an agent means to do.
+#[derive(Serialize)]
+struct Planned {
+    text: String,
+    state: &'static str,
 }
 
 /// The log of a run, or of one of its sessions.
@@ -167,6 +177,7 @@ fn event(event: AgentEvent) -> Option<Event> {
         AgentEvent::Turn => Event::Turn,
         AgentEvent::ToolCall { id, name, input } => Event::ToolCall { id, name, input: json(input) },
         AgentEvent::ToolResult { id, failed, text } => Event::ToolResult { id, failed, text },
+        AgentEvent::Plan(entries) => Event::Plan { entries: entries.into_iter().map(planned).collect() },
         AgentEvent::Retrying { attempt, status, wait_ms } => Event::Retrying { attempt, status, wait_ms },
         AgentEvent::Limit { until, reached } => Event::Limit { until: until.map(utc_time), reached },
         AgentEvent::Finished(finish) => end(*finish),
@@ -174,6 +185,15 @@ fn event(event: AgentEvent) -> Option<Event> {
         AgentEvent::Garbage => Event::Garbage,
         AgentEvent::Spent(_) | AgentEvent::Working | AgentEvent::Nothing => return None,
     })
+}
+
+fn planned(entry: PlanEntry) -> Planned {
+    let state = match entry.state {
+        PlanState::Pending => "pending",
+        PlanState::InProgress => "in-progress",
+        PlanState::Completed => "completed",
+    };
+    Planned { text: entry.text, state }
 }
 
 fn end(finish: Finish) -> Event {

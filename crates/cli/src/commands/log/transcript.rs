@@ -2,7 +2,7 @@
 
 use proctor_domain::session::SessionRecord;
 use proctor_domain::{Cost, Timestamp};
-use proctor_engine::agent::{AgentEvent, EngineKind, Finish, Opening, Reader, Stop, engine};
+use proctor_engine::agent::{AgentEvent, EngineKind, Finish, Opening, PlanEntry, PlanState, Reader, Stop, engine};
 
 use crate::printer::{Printer, Stream, Style, visible, visible_line};
 use crate::progress::seconds;
@@ -100,6 +100,7 @@ impl Writer<'_> {
             AgentEvent::ToolResult { failed: true, text, .. } => {
                 format!("  {} {}", self.paint(Style::Bad, "✗ failed:"), shortened(text))
             }
+            AgentEvent::Plan(entries) => self.paint(Style::Dim, &plan(entries)),
             AgentEvent::Retrying { attempt, status, wait_ms } => self.paint(Style::Doubtful, &retry(*attempt, *status, *wait_ms)),
             AgentEvent::Limit { until, reached: true } => self.paint(Style::Doubtful, &format!("  ! limit reached{}", until_text(*until))),
             AgentEvent::Finished(finish) => format!("{} {}", self.paint(Style::Strong, "end:"), finish_text(finish)),
@@ -151,6 +152,16 @@ fn shortened(text: &str) -> String {
         shown.push(format!("… {}", counted(lines.len() - SHOWN_LINES, "more line")));
     }
     shown.join("\n    ")
+}
+
+fn plan(entries: &[PlanEntry]) -> String {
+    let mark = |state| match state {
+        PlanState::Pending => ' ',
+        PlanState::InProgress => '>',
+        PlanState::Completed => 'x',
+    };
+    let lines = entries.iter().map(|entry| format!("\n    [{}] {}", mark(entry.state), short_line(&entry.text, SHOWN)));
+    format!("  plan:{}", lines.collect::<String>())
 }
 
 fn retry(attempt: u32, status: Option<u16>, wait_ms: Option<u64>) -> String {

@@ -122,6 +122,11 @@ pub(super) fn replay(lines: &[String]) -> Vec<AgentEvent> {
     events
 }
 
+/// What a tool said, where that is what this event tells.
+pub(super) fn result_text(event: &AgentEvent) -> Option<&str> {
+    if let AgentEvent::ToolResult { text, .. } = event { Some(text) } else { None }
+}
+
 /// What this line means to one that is waiting for the answer to its prompt.
 pub(super) fn read_at_work(line: &[u8]) -> Vec<AgentEvent> {
     let opening = Opening { directory: "/home/dev/task".into(), ..Opening::default() };

@@ -96,7 +96,8 @@ impl Stage {
         let setup = EngineSetup { permission: Permission::Bypass, ..EngineSetup::usual(kind) };
         let mut stage = Self {
             kind,
-            has_tools: case == Case::CallsSessionTools,
+            // Where there are tools of ours, what an agent of the protocol asks of files is served too.
+            has_tools: kind == EngineKind::Acp || case == Case::CallsSessionTools,
             world,
             setup,
             environment: Vec::new(),

@@ -1,0 +1,305 @@
+//! The hidden command `proctor acp-relay RIGHTS PROGRAM…`: runs an agent's program inside its session's box, passes on what the
+//! agent and the host say to each other, and serves what the agent asks of files and terminals.
+//!
+//! The host is outside of the box, so what it wrote or started for an agent would have its own rights. This process has those of
+//! the session: it is in the same box as the agent, its environment has the session's marker, and what it starts is found by
+//! descent and ended with the session like everything else. It decides nothing but whether the session may write.
+//!
+//! Every byte of the agent goes to the host as it comes, requests that are served here too: so the transcript is whole, and it
+//! is the host that takes secrets out of it. The host knows by the same [`Rights`] what it need not answer.
+
+mod files;
+mod kept;
+mod lines;
+mod rights;
+mod stream;
+mod terminal;
+mod terminals;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use proctor_process::{Child, ExitState, Program, Signal, Signals, Sink, Stdin};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::speech::{self, Asked, FAILED, NO_SUCH_METHOD, WRONG_PARAMETERS};
+use super::wire::Line;
+use crate::host::input::Input;
+use lines::Lines;
+pub(super) use rights::Rights;
+use serde::Deserialize;
+use stream::Out;
+use terminals::Terminals;
+
+/// The command's name.
+pub(super) const COMMAND: &str = "acp-relay";
+
+/// What is read from a pipe at once: as much as one usually holds.
+const CHUNK: usize = 64 * 1024;
+/// What an agent may leave unread of its answers before it is heard no further: it asks for more than it takes.
+const UNREAD: usize = 32 * 1024 * 1024;
+
+/// What a request comes to that is not done: a code and a sentence.
+#[derive(Debug, PartialEq, Eq)]
+struct Refusal {
+    code: i64,
+    message: String,
+}
+
+impl Refusal {
+    fn failed(message: String) -> Self {
+        Self { code: FAILED, message }
+    }
+
+    fn wrong(message: String) -> Self {
+        Self { code: WRONG_PARAMETERS, message }
+    }
+
+    fn not_served(message: &str) -> Self {
+        Self { code: NO_SUCH_METHOD, message: message.to_owned() }
+    }
+}
+
+/// The parameters of a request. Nothing of it is passed over that can't be read: it would be another file or command then.
+fn taken<'a, T: Deserialize<'a>>(params: &'a str) -> Result<T, Refusal> {
+    serde_json::from_str(params).map_err(|error| Refusal::wrong(format!("failed to read the parameters: {error}")))
+}
+
+/// An answer, now or when there is one.
+enum Served {
+    Now(Result<Value, Refusal>),
+    Later,
+}
+
+/// Runs an agent's program and stands beside it until it ends. `arguments` come after the command.
+pub fn run_acp_relay(arguments: &[OsString]) -> ExitCode {
+    let [rights, argv @ ..] = arguments else { return complain("it is for proctor itself") };
+    let Some(rights) = rights.to_str().and_then(Rights::named) else { return complain("it is for proctor itself") };
+    let [program, rest @ ..] = argv else { return complain("there is no program to run") };
+    match begin(rights, program, rest) {
+        Ok(relay) => relay.run().map_or_else(|error| complain(&format!("failed to pass on what is said: {error}")), exit),
+        Err(reason) => {
+            // So the host hears it in the answer to its first request, and not as an exit code.
+            let refusal = speech::refuse_ours(Asked::Initialize, FAILED, &reason);
+            let _ = Out::open().and_then(|mut out| out.pass(format!("{refusal}\n").as_bytes()));
+            ExitCode::from(127)
+        }
+    }
+}
+
+fn complain(reason: &str) -> ExitCode {
+    let _ = writeln!(io::stderr(), "proctor acp-relay: {reason}");
+    ExitCode::FAILURE
+}
+
+fn exit(state: ExitState) -> ExitCode {
+    ExitCode::from(u8::try_from(state.shell_code()).unwrap_or(u8::MAX))
+}
+
+/// An error with all that caused it, in one sentence.
+fn in_words(error: &dyn std::error::Error) -> String {
+    let mut words = format!("failed to {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    words
+}
+
+fn begin(rights: Rights, program: &OsString, arguments: &[OsString]) -> Result<Relay, String> {
+    let cannot = |error: io::Error| format!("failed to start {}: {error}", program.display());
+    // Who ends the session asks the agent as well, and what it says then is to be passed on.
+    let signals = Signals::listen(&[Signal::Terminate, Signal::Interrupt, Signal::Hangup]).map_err(|error| in_words(&error))?;
+    let environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    let (to_agent, reads) = Input::open().map_err(cannot)?;
+    let complaints = io::stderr().as_fd().try_clone_to_owned().map_err(cannot)?;
+    let mut agent = Program::new(program.clone())
+        .args(arguments)
+        .dir(".")
+        .env(environment.iter().cloned())
+        .stdin(Stdin::Descriptor(reads))
+        .stderr(Sink::File(complaints.into()))
+        .spawn()
+        .map_err(|error| in_words(&error))?;
+    let from_agent = agent.stdout.take();
+    if let Some(pipe) = &from_agent {
+        rustix::io::ioctl_fionbio(pipe, true).map_err(|errno| cannot(errno.into()))?;
+    }
+    Ok(Relay {
+        agent,
+        signals,
+        from_host: Some(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(|errno| cannot(errno.into()))?),
+        to_host: Out::open().map_err(cannot)?,
+        to_agent: Some(to_agent),
+        from_agent,
+        lines: Lines::default(),
+        rights,
+        terminals: Terminals::new(environment),
+        buffer: vec![0; CHUNK],
+    })
+}
+
+/// One agent, and what stands between it and the host.
+struct Relay {
+    agent: Child,
+    signals: Signals,
+    /// What the host says, until its end.
+    from_host: Option<OwnedFd>,
+    to_host: Out,
+    /// What the agent reads, until it reads no more or has heard all.
+    to_agent: Option<Input>,
+    from_agent: Option<OwnedFd>,
+    lines: Lines,
+    rights: Rights,
+    terminals: Terminals,
+    buffer: Vec<u8>,
+}
+
+impl Relay {
+    /// Until the agent's program has ended. What that leaves behind, terminals among it, the host ends.
+    fn run(mut self) -> io::Result<ExitState> {
+        loop {
+            let host_speaks = self.wait()?;
+            // They are for the agent, which got them too.
+            self.signals.pending();
+            if host_speaks {
+                self.hear_host();
+            }
+            self.hear_agent(CHUNK);
+            self.look_at_terminals();
+            self.speak();
+            if let Some(state) = self.agent.try_wait()? {
+                let held = self.from_agent.as_ref().map_or(0, |pipe| rustix::pipe::fcntl_getpipe_size(pipe).unwrap_or(CHUNK));
+                self.hear_agent(held);
+                return Ok(state);
+            }
+        }
+    }
+
+    /// Whether the agent is heard: not while it leaves too much unread of what it was answered.
+    fn is_heard(&self) -> bool {
+        self.to_agent.as_ref().is_none_or(|input| input.unread_length() < UNREAD)
+    }
+
+    /// Waits until there is something to do; whether the host has said something.
+    fn wait(&self) -> io::Result<bool> {
+        let sources: Vec<BorrowedFd<'_>> = [self.signals.fd(), self.agent.as_fd()]
+            .into_iter()
+            .chain(self.from_agent.as_ref().filter(|_| self.is_heard()).map(AsFd::as_fd))
+            .chain(self.terminals.sources())
+            .chain(self.from_host.as_ref().map(AsFd::as_fd))
+            .collect();
+        let unread = self.to_agent.as_ref().and_then(Input::unread).map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::OUT));
+        let read = sources.into_iter().map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN));
+        // The host is the last one.
+        let mut polled: Vec<PollFd<'_>> = unread.into_iter().chain(read).collect();
+        let limit = self.terminals.next_look().map(|at| at.saturating_duration_since(Instant::now()));
+        let limit = limit
+            .map(|limit| Timespec { tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX), tv_nsec: limit.subsec_nanos().into() });
+        match rustix::event::poll(&mut polled, limit.as_ref()) {
+            Ok(_) => Ok(self.from_host.is_some() && polled.last().is_some_and(|host| !host.revents().is_empty())),
+            Err(Errno::INTR) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn hear_host(&mut self) {
+        let Some(pipe) = &self.from_host else { return };
+        match rustix::io::read(pipe, &mut self.buffer[..]) {
+            Ok(length @ 1..) => {
+                if let Some(input) = &mut self.to_agent {
+                    input.push(&self.buffer[..length]);
+                }
+            }
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Ok(_) | Err(_) => self.from_host = None,
+        }
+    }
+
+    /// Passes on what the agent has said by now, at most about so much, and serves what it asks for.
+    fn hear_agent(&mut self, most: usize) {
+        let mut left = most;
+        while left > 0 && self.is_heard() {
+            let Some(pipe) = &self.from_agent else { return };
+            match rustix::io::read(pipe, &mut self.buffer[..]) {
+                Ok(length @ 1..) => {
+                    left = left.saturating_sub(length);
+                    self.pass_on(length);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Ok(_) | Err(_) => self.from_agent = None,
+            }
+        }
+    }
+
+    /// The first `length` bytes of the buffer. Where nobody hears them any more, the agent is to know.
+    fn pass_on(&mut self, length: usize) {
+        let bytes = &self.buffer[..length];
+        if self.to_host.pass(bytes).is_err() {
+            self.from_agent = None;
+        }
+        let (terminals, rights, to_agent) = (&mut self.terminals, self.rights, &mut self.to_agent);
+        self.lines.push(bytes, &mut |line| {
+            let Some(Line::Request { id, method, params }) = Line::of(line) else { return };
+            let Some(served) = serve(terminals, rights, id, &method, params) else { return };
+            if let (Served::Now(outcome), Some(input)) = (served, to_agent.as_mut()) {
+                input.push(answer(id, outcome).as_bytes());
+            }
+        });
+    }
+
+    fn look_at_terminals(&mut self) {
+        let news = self.terminals.look();
+        if let Some(input) = &mut self.to_agent {
+            news.answers.into_iter().for_each(|(id, outcome)| input.push(answer(&id, outcome).as_bytes()));
+        }
+        for note in news.notes {
+            // An agent that says nothing more has nobody who would want to know.
+            let _ = self.to_host.note(&note);
+        }
+    }
+
+    /// Tells the agent what it has not read yet. Its input ends where the host's words do.
+    fn speak(&mut self) {
+        let Some(input) = &mut self.to_agent else { return };
+        if !input.write() || (self.from_host.is_none() && input.is_empty()) {
+            self.to_agent = None;
+        }
+    }
+}
+
+/// What a request comes to; `None` where it is none of those that are served here, and the host answers.
+fn serve(terminals: &mut Terminals, rights: Rights, id: &RawValue, method: &str, params: &str) -> Option<Served> {
+    if !Rights::concern(method) {
+        return None;
+    }
+    if let Err(refusal) = rights.allow(method) {
+        return Some(Served::Now(Err(refusal)));
+    }
+    Some(match method {
+        "fs/read_text_file" => Served::Now(files::read(params)),
+        "fs/write_text_file" => Served::Now(files::write(params)),
+        "terminal/create" => Served::Now(terminals.create(params)),
+        "terminal/output" => Served::Now(terminals.output(params)),
+        "terminal/kill" => Served::Now(terminals.kill(params)),
+        "terminal/release" => Served::Now(terminals.release(params)),
+        "terminal/wait_for_exit" => terminals.wait_for_exit(id, params),
+        _ => return None,
+    })
+}
+
+fn answer(id: &RawValue, outcome: Result<Value, Refusal>) -> String {
+    let message = match outcome {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err(Refusal { code, message }) => speech::refuse(id, code, &message),
+    };
+    format!("{message}\n")
+}
