@@ -16,12 +16,12 @@ mod speech;
 mod spending;
 mod tools;
 mod update;
-mod wire;
 mod words;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::agent::rpc as wire;
 use crate::agent::{
     AgentCommand, AgentFiles, AgentTask, Capabilities, Engine, EngineSetup, Input, Login, Opening, Permission, Reader, Variable,
 };

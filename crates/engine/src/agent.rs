@@ -11,6 +11,7 @@ mod models;
 mod prices;
 pub(crate) mod reset;
 mod result;
+pub(crate) mod rpc;
 
 use std::ffi::OsString;
 use std::io;

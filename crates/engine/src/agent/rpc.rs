@@ -1,7 +1,7 @@
 //! The messages of JSON-RPC 2.0, one a line, and how fields are read that an agent may fill with anything.
 //!
-//! The protocol asks its readers to take a field that they can't read for one that is not there. What an agent says is
-//! untrusted all the same: an id is only ever compared or given back, and nothing here grows beyond the line.
+//! A field that can't be read counts as one that is not there. What an agent says is untrusted all the same: an id is only
+//! ever compared or given back, and nothing here grows beyond the line.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ struct Message<'a> {
 }
 
 /// What a line is.
-pub(super) enum Line<'a> {
+pub(crate) enum Line<'a> {
     /// It wants an answer with this id.
     Request { id: &'a RawValue, method: Cow<'a, str>, params: &'a str },
     /// It wants none.
@@ -40,18 +40,18 @@ pub(super) enum Line<'a> {
 
 /// What an agent says about a request that it could not do.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(super) struct RpcError {
+pub(crate) struct RpcError {
     #[serde(default, deserialize_with = "field")]
-    pub(super) code: i64,
+    pub(crate) code: i64,
     #[serde(default, deserialize_with = "field")]
-    pub(super) message: String,
+    pub(crate) message: String,
     #[serde(default, deserialize_with = "field")]
-    pub(super) data: serde_json::Value,
+    pub(crate) data: serde_json::Value,
 }
 
 impl<'a> Line<'a> {
     /// What this line is; `None` when it is no JSON object.
-    pub(super) fn of(line: &'a [u8]) -> Option<Self> {
+    pub(crate) fn of(line: &'a [u8]) -> Option<Self> {
         // A list would be taken for the fields in their order.
         let message: Message<'a> = serde_json::from_slice(line).ok().filter(|_| line.starts_with(b"{"))?;
         let params = message.params.map_or("null", RawValue::get);
@@ -78,25 +78,25 @@ fn is_id(text: &str) -> bool {
 }
 
 /// A part of a message as this type; `None` when it is not built like that.
-pub(super) fn parsed<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
+pub(crate) fn parsed<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
     serde_json::from_str(text).ok()
 }
 
 /// A field that counts as not there when it can't be read.
-pub(super) fn field<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(source: D) -> Result<T, D::Error> {
+pub(crate) fn field<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(source: D) -> Result<T, D::Error> {
     let raw = <&RawValue>::deserialize(source)?;
     Ok(parsed(raw.get()).unwrap_or_default())
 }
 
 /// A list without the items that can't be read; `None` when it is not there.
-pub(super) fn listed<'de, D: Deserializer<'de>, T: Deserialize<'de>>(source: D) -> Result<Option<Vec<T>>, D::Error> {
+pub(crate) fn listed<'de, D: Deserializer<'de>, T: Deserialize<'de>>(source: D) -> Result<Option<Vec<T>>, D::Error> {
     let raw = <&RawValue>::deserialize(source)?;
     let items: Option<Vec<&RawValue>> = parsed(raw.get());
     Ok(items.map(|items| items.into_iter().filter_map(|item| parsed(item.get())).collect()))
 }
 
 /// A list without the items that can't be read.
-pub(super) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(source: D) -> Result<Vec<T>, D::Error> {
+pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(source: D) -> Result<Vec<T>, D::Error> {
     listed(source).map(Option::unwrap_or_default)
 }
 
