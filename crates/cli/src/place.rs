@@ -10,6 +10,7 @@ use proctor_workspace::{GitEnvironment, Repository, WorkspaceError};
 
 use crate::Invocation;
 use crate::commands::CommandError;
+use crate::commands::engines::learn_versions;
 use crate::report::Report;
 use crate::settings::{Layers, LayoutRule, REPOSITORY_FILE, RecordsRule, Setting, Settings, Source, trust};
 use crate::state::{self, StateHome};
@@ -125,7 +126,8 @@ impl Place {
         }
         let box_defaults = self.box_defaults()?;
         let program = own_program()?;
-        let settings = self.run_settings(invocation, consent, &program, records)?;
+        let mut settings = self.run_settings(invocation, consent, &program, records)?;
+        learn_versions(invocation, &mut settings.agents);
         Ok(Site {
             repository: self.repository,
             card_root: self.card_root,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use proctor_domain::SessionId;
-use proctor_engine::agent::{EngineKind, Input, Opening};
+use proctor_engine::agent::{EngineKind, Opening};
 use proctor_engine::{AgentRun, Attached, SessionSpec, SessionWork, Waited, start};
 use proctor_process::Program;
 
@@ -92,7 +92,6 @@ impl Bench<'_> {
             again: Vec::new(),
             environment: Vec::new(),
             opening: Opening::default(),
-            input: Input::Prompt,
             files: Vec::new(),
             silence_limit: std::time::Duration::from_secs(60),
             max_turns: None,

@@ -77,6 +77,8 @@ pub struct EngineSetup {
     pub kind: EngineKind,
     /// Its program: a path, or a name that is looked up in `PATH`.
     pub program: PathBuf,
+    /// The version of its program, where it is known.
+    pub version: Option<String>,
     /// What the program is always given first; empty but for engines that the settings made up.
     pub arguments: Vec<String>,
     /// Variables that its sessions get beside those of the caller, which they stand over: they say whose account it is. A value
@@ -105,6 +107,7 @@ impl EngineSetup {
             name: kind.engine_name(),
             kind,
             program: kind.name().into(),
+            version: None,
             arguments: Vec::new(),
             environment: Vec::new(),
             inherit: false,
@@ -221,6 +224,8 @@ pub struct Opening {
     pub permission: Permission,
     /// Where it works.
     pub directory: PathBuf,
+    /// What its program reads: [`AgentCommand::input`].
+    pub input: Input,
     /// A moment shortly before it: by it an engine's `at 3 PM` is a moment.
     pub begun: Option<Timestamp>,
     /// What earlier sessions of the conversation are known to have used: there are engines that count on from that.

@@ -1,27 +1,38 @@
 //! Codex.
 //!
-//! It is called as `codex exec --json`, and what its lines really mean is read here: an error is a sentence and nothing
-//! else, its totals go on from one session of a conversation to the next, a result is its last words, and it never says
-//! which model it took. Nothing here starts it or believes its exit code.
+//! It is run as `codex app-server`, which is spoken to by lines: a thread is begun or gone on with, a turn is asked, and can be broken
+//! off and heard into. What its notices really mean is read here: its totals go on from one session of a conversation to the
+//! next, and a result is its last words. A version that is too old for that is run as `codex exec --json`, whose lines tell less: an
+//! error is a sentence and nothing else, what was used is told at the end, and never which model it took. Nothing here starts
+//! it or believes its exit code.
 
 mod account;
 mod answer;
 mod command;
 mod ending;
+mod exec;
 mod item;
 mod line;
-mod reader;
 mod schema;
+mod server;
+mod spending;
+mod talk;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 
-use crate::agent::{AgentCommand, AgentFiles, AgentTask, Capabilities, Engine, EngineSetup, Login, Opening, Reader, Variable};
-use reader::CodexReader;
+use crate::agent::{
+    AgentCommand, AgentEvent, AgentFiles, AgentTask, Capabilities, Engine, EngineSetup, Input, Login, Opening, Reader, Variable,
+};
+use exec::ExecReader;
+use server::ServerReader;
 
-/// Codex, driven by `codex exec`.
+/// How a line of the app-server begins. Those of `codex exec` begin with their type.
+const OF_SERVER: [&str; 4] = [r#"{"id":"#, r#"{"method":"#, r#"{"result":"#, r#"{"error":"#];
+
+/// Codex, driven by its app-server or by `codex exec`.
 pub(crate) struct Codex;
 
 impl Engine for Codex {
@@ -34,11 +45,11 @@ impl Engine for Codex {
             money_cap: false,
             tool_list: false,
             system_prompt: true,
-            cost: false,
-            steering: false,
-            effort: false,
+            cost: true,
+            steering: true,
+            effort: true,
             fallback_model: false,
-            mcp_servers: false,
+            mcp_servers: true,
         }
     }
 
@@ -64,7 +75,13 @@ impl Engine for Codex {
     }
 
     fn reader(&self, opening: &Opening) -> Box<dyn Reader> {
-        Box::new(CodexReader::new(opening, TimeZone::system()))
+        let zone = TimeZone::system();
+        match opening.input {
+            Input::Spoken => Box::new(ServerReader::speaking(opening, zone)),
+            Input::Prompt => {
+                Box::new(LineReader { of_exec: ExecReader::new(opening, zone.clone()), of_server: ServerReader::listening(opening, zone) })
+            }
+        }
     }
 
     fn tested(&self) -> Option<(&'static str, &'static str)> {
@@ -79,6 +96,22 @@ impl Engine for Codex {
 
     fn login(&self, home: &Path, variable: &Variable<'_>) -> Login {
         account::login(home, variable)
+    }
+}
+
+/// Reads what nobody answers: `codex exec`, or a session that is over, of which nobody knows any more how it was run.
+struct LineReader {
+    of_exec: ExecReader,
+    of_server: ServerReader,
+}
+
+impl Reader for LineReader {
+    fn read(&mut self, line: &[u8], events: &mut Vec<AgentEvent>) {
+        if OF_SERVER.iter().any(|beginning| line.starts_with(beginning.as_bytes())) {
+            self.of_server.read(line, events);
+        } else {
+            self.of_exec.read(line, events);
+        }
     }
 }
 

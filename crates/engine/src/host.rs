@@ -52,7 +52,7 @@ use proctor_process::ProgramError;
 pub use serve::run_host;
 pub use transcript::replay_transcript;
 
-use crate::agent::{AgentFiles, AgentTask, CONVERSATION, EngineKind, EngineSetup, Input, Opening, Variable, demand, engine};
+use crate::agent::{AgentFiles, AgentTask, CONVERSATION, EngineKind, EngineSetup, Opening, Variable, demand, engine};
 use files::SessionFolder;
 
 /// The file of a session's folder that holds what its agent printed, line by line.
@@ -105,8 +105,6 @@ pub struct AgentRun {
     pub environment: Vec<(OsString, OsString)>,
     /// What it begins with; [`start`] writes the texts to [`AgentFiles::system`] and [`AgentFiles::prompt`].
     pub opening: Opening,
-    /// Whether its standard input is the prompt, or what is said to it.
-    pub input: Input,
     /// Files of the engine's own; [`start`] writes them into [`AgentFiles::own`].
     pub files: Vec<(String, String)>,
     /// How long it may give no sign of life: nothing printed that counts, and no processor time used.
@@ -143,6 +141,7 @@ impl AgentRun {
             access: task.access,
             permission: setup.permission,
             directory: place.directory.to_owned(),
+            input: command.input,
             begun: None,
             used_before: Usage::default(),
             tools: files.tools.clone(),
@@ -159,7 +158,6 @@ impl AgentRun {
             argv: command.argv,
             again: driver.command(setup, &again, files, variable).argv,
             environment: command.environment,
-            input: command.input,
             files: command.files,
             opening,
             silence_limit: place.silence_limit,

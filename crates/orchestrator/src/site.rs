@@ -136,9 +136,12 @@ impl AgentSettings {
 
     /// Has the scripted engine follow this script.
     pub fn follow_script(&mut self, path: &Path) {
-        let scripted =
-            self.setups.iter_mut().chain([&mut self.engine]).chain(&mut self.judge).filter(|setup| setup.kind == EngineKind::Scripted);
-        scripted.for_each(|setup| setup.script = Some(path.to_owned()));
+        self.of_kind(EngineKind::Scripted).for_each(|setup| setup.script = Some(path.to_owned()));
+    }
+
+    /// How the engines of this kind are used, those that were chosen among them.
+    pub fn of_kind(&mut self, kind: EngineKind) -> impl Iterator<Item = &mut EngineSetup> {
+        self.setups.iter_mut().chain([&mut self.engine]).chain(&mut self.judge).filter(move |setup| setup.kind == kind)
     }
 
     /// Takes what drove a run when it was started.

@@ -19,7 +19,7 @@ use crate::place::SettingsHere;
 use crate::printer::{Stream, Style, visible_line};
 use crate::report::Report;
 use crate::settings::Settings;
-pub(crate) use survey::{BoxSurvey, Surveyed, Weight, doubt_about_version, survey, survey_boxes};
+pub(crate) use survey::{BoxSurvey, Surveyed, Weight, doubt_about_version, learn_versions, survey, survey_boxes};
 
 #[derive(Serialize)]
 struct Listing<'here> {

@@ -362,3 +362,28 @@ fn a_run_with_an_engine_of_another_version_says_so_once() {
     let warning = "warning: claude: version 3.0.0 is not among those that it was tested with, 2.1.197 to 2.1.332";
     assert_eq!((run.stderr.matches(warning).count(), again.stderr.matches("warning: claude").count()), (1, 0), "{run}\n{again}");
 }
+
+#[test]
+fn a_codex_of_before_the_app_server_is_run_by_exec() {
+    let world = world_with_claude("exit 1");
+    let lines = r#"{"type":"thread.started","thread_id":"t"}
+{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"Hello."}}
+{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#;
+    let program = |world: &World, version: &str| {
+        let text = format!(
+            "[ \"$1\" = --version ] && exec echo 'codex-cli {version}'\necho \"$1\" > \"$0.way\"\n[ \"$1\" = exec ] || exit 1\ncat > /dev/null; echo '{lines}'"
+        );
+        install(world, "../bin/codex", &text);
+    };
+    let mut world = world.with_card("greet", AGENT);
+    world.commit_all("Begin");
+    world.set_variable("PROCTOR_CONFINE", "none");
+
+    program(&world, "0.119.0");
+    let older = world.proctor(&["procedure", "run", "greet", "--engine", "codex"]).expect_code(0);
+    let way = world.read("../bin/codex.way");
+    program(&world, "0.120.0");
+    let newer = world.proctor(&["procedure", "run", "greet", "--engine", "codex"]).expect_code(1);
+
+    assert_eq!((way.as_str(), world.read("../bin/codex.way").as_str()), ("exec\n", "app-server\n"), "{older}\n{newer}");
+}

@@ -12,8 +12,10 @@ use crate::agent::{AgentFiles, Login, Variable};
 
 /// Where its folder is, when it is not in the home.
 pub(super) const FOLDER: &str = "CODEX_HOME";
+/// A key in a variable.
+pub(super) const API_KEY: &str = "CODEX_API_KEY";
 /// Variables that let it in, in the order in which it looks at them.
-const KEYS: [&str; 2] = ["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"];
+const KEYS: [&str; 2] = [API_KEY, "CODEX_ACCESS_TOKEN"];
 /// The key that it does not look at itself.
 const PROVIDER_KEY: &str = "OPENAI_API_KEY";
 /// The file with a login, in its folder.
@@ -72,6 +74,11 @@ pub(super) fn provider_key(variable: &Variable<'_>) -> Option<OsString> {
     let has_login =
         KEYS.into_iter().any(|name| variable(name).is_some()) || folder(variable).is_some_and(|folder| folder.join(LOGIN).exists());
     variable(PROVIDER_KEY).filter(|key| !key.is_empty() && !has_login)
+}
+
+/// Whether it is let in by [`API_KEY`].
+pub(super) fn has_key(variable: &Variable<'_>) -> bool {
+    variable(API_KEY).is_some_and(|key| !key.is_empty()) || provider_key(variable).is_some()
 }
 
 /// Whether somebody is logged in.

@@ -32,28 +32,75 @@ const ALONE: [&str; 5] = [
     "features.multi_agent=false",
 ];
 
+/// The first version whose app-server was tried and does all that is asked of it.
+const FIRST_WITH_SERVER: [u64; 3] = [0, 120, 0];
+/// A provider that is OpenAI with a key from a variable, as the app-server has to be told.
+const KEYED: &str = "proctor";
+const OPENAI: &str = "https://api.openai.com/v1";
+
+/// How Codex is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// `codex app-server`
+    Server,
+    /// `codex exec`, which is over with its prompt.
+    Exec,
+}
+
+impl Way {
+    /// One that is not known to be older has an app-server. That does not look at a key in a variable, unless a provider of its
+    /// own says so; which provider it is, the user's own settings may say.
+    fn of(setup: &EngineSetup, has_key: bool) -> Self {
+        let numbers = |version: &str| version.split(['.', '-']).map_while(|number| number.parse().ok()).collect::<Vec<u64>>();
+        let is_older = setup.version.as_deref().is_some_and(|version| numbers(version) < FIRST_WITH_SERVER.to_vec());
+        if is_older || (setup.inherit && has_key) { Self::Exec } else { Self::Server }
+    }
+}
+
 /// What the session host starts for this task.
 pub(super) fn command(setup: &EngineSetup, task: &AgentTask, files: &AgentFiles, variable: &Variable<'_>) -> AgentCommand {
+    let has_key = account::has_key(variable);
     let mut argv = Arguments(vec![setup.program.clone().into()]);
     argv.0.extend(setup.arguments.iter().map(OsString::from));
-    argv.words(&["exec"]);
-    argv.words(if task.resume.is_some() { &["resume"] } else { &[] });
-    // It may run where there is no repository: it is Proctor that knows what is lost.
-    argv.words(&["--json", "--skip-git-repo-check"]);
+    let way = Way::of(setup, has_key);
+    match way {
+        Way::Server => argv.words(&["app-server"]),
+        Way::Exec => {
+            argv.words(&["exec"]);
+            argv.words(if task.resume.is_some() { &["resume"] } else { &[] });
+            // It may run where there is no repository: it is Proctor that knows what is lost.
+            argv.words(&["--json", "--skip-git-repo-check"]);
+        }
+    }
     ALWAYS.iter().for_each(|setting| argv.setting(setting));
     if !setup.inherit {
         ALONE.iter().for_each(|setting| argv.setting(setting));
-        if let Some(address) = variable(PROVIDER).and_then(|address| address.into_string().ok()).filter(|address| !address.is_empty()) {
-            argv.setting(&format!("openai_base_url={}", toml_edit::Value::from(address)));
+        provider(&mut argv, has_key && way == Way::Server, variable);
+    }
+    if task.access == Access::ReadOnly {
+        argv.setting("web_search=\"disabled\"");
+    }
+    if let Some(effort) = &setup.effort {
+        argv.text("model_reasoning_effort", effort);
+    }
+    servers(&mut argv, setup, files.tools.as_ref());
+    let environment = environment(setup, files, variable);
+    match way {
+        Way::Server => AgentCommand { argv: argv.0, environment, files: Vec::new(), input: Input::Spoken },
+        Way::Exec => {
+            exec(&mut argv, setup.permission, task, files);
+            let schema = task.schema.iter().map(|schema| (SCHEMA.to_owned(), strict(schema)));
+            AgentCommand { argv: argv.0, environment, files: schema.collect(), input: Input::Prompt }
         }
     }
-    access(&mut argv, task.access, setup.permission);
+}
+
+/// The task, of which the app-server is told by what is said to it.
+fn exec(argv: &mut Arguments, permission: Permission, task: &AgentTask, files: &AgentFiles) {
+    access(argv, task.access, permission);
     if !task.system.is_empty() {
         // Beside the client's own instructions about its tools. There is no file for it.
-        argv.setting(&format!("developer_instructions={}", toml_edit::Value::from(task.system.as_str())));
-    }
-    if let Some(tools) = &files.tools {
-        session_tools(&mut argv, tools);
+        argv.text("developer_instructions", &task.system);
     }
     if let Some(model) = &task.model {
         argv.pair("--model", model);
@@ -64,31 +111,62 @@ pub(super) fn command(setup: &EngineSetup, task: &AgentTask, files: &AgentFiles,
     argv.0.extend(task.resume.iter().map(OsString::from));
     // The prompt is read from the standard input.
     argv.words(&["-"]);
-    AgentCommand {
-        argv: argv.0,
-        environment: environment(setup, files, variable),
-        files: task.schema.iter().map(|schema| (SCHEMA.to_owned(), strict(schema))).collect(),
-        input: Input::Prompt,
-    }
 }
 
-/// The server of the session's tools, which nobody is asked about.
-fn session_tools(argv: &mut Arguments, tools: &ToolServer) {
+/// Where the provider is, and by which variable's key it lets in.
+fn provider(argv: &mut Arguments, is_keyed: bool, variable: &Variable<'_>) {
+    let address = variable(PROVIDER).and_then(|address| address.into_string().ok()).filter(|address| !address.is_empty());
+    if !is_keyed {
+        if let Some(address) = address {
+            argv.text("openai_base_url", &address);
+        }
+        return;
+    }
+    let of_account = r#"{ "OpenAI-Organization" = "OPENAI_ORGANIZATION", "OpenAI-Project" = "OPENAI_PROJECT" }"#;
+    let provider = format!("model_providers.{KEYED}");
+    argv.text("model_provider", KEYED);
+    argv.text(&format!("{provider}.name"), "OpenAI");
+    argv.text(&format!("{provider}.base_url"), address.as_deref().unwrap_or(OPENAI));
+    argv.text(&format!("{provider}.env_key"), account::API_KEY);
+    argv.text(&format!("{provider}.wire_api"), "responses");
+    argv.setting(&format!("{provider}.env_http_headers={of_account}"));
+}
+
+/// The servers of tools that the settings name, and that of the session's own tools, which nobody is asked about.
+fn servers(argv: &mut Arguments, setup: &EngineSetup, tools: Option<&ToolServer>) {
+    for (name, server) in &setup.servers {
+        if let (Some(server), name) = (toml(server), toml_edit::Key::new(name)) {
+            argv.setting(&format!("mcp_servers.{name}={server}"));
+        }
+    }
+    let Some(tools) = tools else { return };
     let server = format!("mcp_servers.{}", ToolServer::NAME);
-    argv.setting(&format!("{server}.command={}", toml_edit::Value::from(tools.program.as_str())));
+    argv.text(&format!("{server}.command"), &tools.program);
     let arguments: toml_edit::Array = tools.arguments.iter().map(String::as_str).collect();
     argv.setting(&format!("{server}.args={arguments}"));
-    argv.setting(&format!("{server}.default_tools_approval_mode=\"approve\""));
+    argv.text(&format!("{server}.default_tools_approval_mode"), "approve");
+}
+
+/// The same value in TOML, in one line; there is no nothing there.
+fn toml(value: &serde_json::Value) -> Option<toml_edit::Value> {
+    Some(match value {
+        serde_json::Value::Null => return None,
+        serde_json::Value::Bool(value) => (*value).into(),
+        serde_json::Value::Number(number) => number.as_i64().map(Into::into).or_else(|| number.as_f64().map(Into::into))?,
+        serde_json::Value::String(text) => text.as_str().into(),
+        serde_json::Value::Array(items) => items.iter().filter_map(toml).collect::<toml_edit::Array>().into(),
+        serde_json::Value::Object(fields) => {
+            let fields = fields.iter().filter_map(|(name, value)| Some((name.as_str(), toml(value)?)));
+            fields.collect::<toml_edit::InlineTable>().into()
+        }
+    })
 }
 
 /// The client's own box, which holds for what its commands write. Within a box that lets an agent write, one of its own can't
 /// always be made, and would forbid what that allows.
 fn access(argv: &mut Arguments, access: Access, permission: Permission) {
     match (access, permission) {
-        (Access::ReadOnly, _) => {
-            argv.setting("sandbox_mode=\"read-only\"");
-            argv.setting("web_search=\"disabled\"");
-        }
+        (Access::ReadOnly, _) => argv.setting("sandbox_mode=\"read-only\""),
         (Access::Full, Permission::Bypass) => argv.words(&["--dangerously-bypass-approvals-and-sandbox"]),
         (Access::Full, Permission::Ask) => argv.setting("sandbox_mode=\"workspace-write\""),
     }
@@ -96,7 +174,7 @@ fn access(argv: &mut Arguments, access: Access, permission: Permission) {
 
 fn environment(setup: &EngineSetup, files: &AgentFiles, variable: &Variable<'_>) -> Vec<(OsString, OsString)> {
     let home = (!setup.inherit).then(|| (account::FOLDER.into(), account::own_home(files).into()));
-    let key = account::provider_key(variable).map(|key| ("CODEX_API_KEY".into(), key));
+    let key = account::provider_key(variable).map(|key| (account::API_KEY.into(), key));
     home.into_iter().chain(key).collect()
 }
 
@@ -114,6 +192,10 @@ impl Arguments {
 
     fn setting(&mut self, setting: &str) {
         self.pair("-c", setting);
+    }
+
+    fn text(&mut self, key: &str, text: &str) {
+        self.setting(&format!("{key}={}", toml_edit::Value::from(text)));
     }
 }
 
@@ -142,33 +224,94 @@ mod tests {
         }
     }
 
-    fn called(task: &AgentTask, inherit: bool, permission: Permission) -> (String, AgentCommand) {
-        let setup = EngineSetup { inherit, permission, ..EngineSetup::usual(EngineKind::Codex) };
-        let variables = |name: &str| match name {
+    fn variables(name: &str) -> Option<OsString> {
+        match name {
             "HOME" => Some("/nowhere".into()),
             "OPENAI_API_KEY" => Some("key".into()),
             PROVIDER => Some("http://127.0.0.1:1/v1".into()),
             _ => None,
+        }
+    }
+
+    fn words(command: &AgentCommand) -> String {
+        command.argv.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// How one is called whose version is not known.
+    fn called(task: &AgentTask, setup: &EngineSetup) -> (String, AgentCommand) {
+        let command = command(setup, task, &files(), &variables);
+        (words(&command), command)
+    }
+
+    /// How one is called that is too old for its app-server.
+    fn executed(task: &AgentTask, permission: Permission) -> (String, AgentCommand) {
+        called(task, &EngineSetup { version: Some("0.119.9".to_owned()), permission, ..usual() })
+    }
+
+    fn usual() -> EngineSetup {
+        EngineSetup::usual(EngineKind::Codex)
+    }
+
+    /// The settings of a command whose keys begin so, as the file that they would be.
+    fn settings(command: &AgentCommand, table: &str) -> toml_edit::DocumentMut {
+        let given = command.argv.iter().filter_map(|word| word.to_str()).filter(|word| word.starts_with(table) && word.contains('='));
+        given.map(|setting| format!("{setting}\n")).collect::<String>().parse().unwrap()
+    }
+
+    #[test]
+    fn one_that_is_not_known_to_be_old_is_spoken_to() {
+        let way = |version: Option<&str>, inherit| {
+            let setup = EngineSetup { version: version.map(str::to_owned), inherit, ..usual() };
+            [true, false].map(|has_key| Way::of(&setup, has_key))
         };
-        let command = command(&setup, task, &files(), &variables);
-        let words: Vec<_> = command.argv.iter().map(|word| word.to_str().unwrap()).collect();
-        (words.join(" "), command)
+
+        assert_eq!(way(None, false), [Way::Server; 2]);
+        assert_eq!([way(Some("0.171.0"), false), way(Some("0.120.0-alpha.1"), false), way(Some("1.0"), false)], [[Way::Server; 2]; 3]);
+        assert_eq!([way(Some("0.119.9"), false), way(Some("0.9"), true)], [[Way::Exec; 2]; 2]);
+        // It does not look at the key, and which provider it would be for, only the user's settings know.
+        assert_eq!(way(None, true), [Way::Exec, Way::Server]);
+    }
+
+    #[test]
+    fn what_is_said_to_one_that_is_spoken_to_is_no_argument() {
+        let (words, command) = called(&task(Access::Full), &usual());
+
+        assert!(words.starts_with("codex app-server -c check_for_update_on_startup=false "), "{words}");
+        for said in ["examined", "gpt-5", "sandbox", "schema", "web_search"] {
+            assert!(!words.contains(said), "{said}: {words}");
+        }
+        assert_eq!((command.input, command.files.len()), (Input::Spoken, 0));
+        assert!(called(&task(Access::ReadOnly), &usual()).0.contains("-c web_search=\"disabled\""));
+    }
+
+    #[test]
+    fn a_key_in_a_variable_is_that_of_a_provider_of_its_own() {
+        let (words, keyed) = called(&task(Access::Full), &usual());
+        let without = command(&usual(), &task(Access::Full), &files(), &|name| (name == "HOME").then(|| "/nowhere".into()));
+
+        let document = settings(&keyed, "model_provider");
+        let provider = &document["model_providers"]["proctor"];
+        assert_eq!((document["model_provider"].as_str(), provider["env_key"].as_str()), (Some("proctor"), Some("CODEX_API_KEY")));
+        assert_eq!(provider["base_url"].as_str(), Some("http://127.0.0.1:1/v1"));
+        assert_eq!(provider["env_http_headers"]["OpenAI-Project"].as_str(), Some("OPENAI_PROJECT"));
+        assert!(!words.contains("=key") && keyed.environment.contains(&("CODEX_API_KEY".into(), "key".into())));
+        assert!(settings(&without, "model_provider").is_empty());
     }
 
     #[test]
     fn one_that_only_looks_is_in_a_box_that_can_not_be_written_whatever_is_permitted() {
         for permission in [Permission::Ask, Permission::Bypass] {
-            let (words, _) = called(&task(Access::ReadOnly), true, permission);
+            let (words, _) = executed(&task(Access::ReadOnly), permission);
 
-            assert!(words.contains("-c sandbox_mode=\"read-only\" -c web_search=\"disabled\""), "{words}");
+            assert!(words.contains("-c web_search=\"disabled\" -c sandbox_mode=\"read-only\""), "{words}");
             assert!(!words.contains("--dangerously"), "{words}");
         }
     }
 
     #[test]
     fn one_that_works_is_in_the_clients_box_unless_it_needs_none() {
-        let (asking, _) = called(&task(Access::Full), false, Permission::Ask);
-        let (boxed, _) = called(&task(Access::Full), false, Permission::Bypass);
+        let (asking, _) = executed(&task(Access::Full), Permission::Ask);
+        let (boxed, _) = executed(&task(Access::Full), Permission::Bypass);
 
         assert!(asking.contains("sandbox_mode=\"workspace-write\"") && !asking.contains("--dangerously"), "{asking}");
         assert!(boxed.contains("--dangerously-bypass-approvals-and-sandbox") && !boxed.contains("sandbox_mode"), "{boxed}");
@@ -178,8 +321,8 @@ mod tests {
     fn a_conversation_is_gone_on_with_by_its_id() {
         let resuming = AgentTask { resume: Some("01a2".to_owned()), ..task(Access::Full) };
 
-        let (fresh, _) = called(&task(Access::Full), false, Permission::Bypass);
-        let (going_on, _) = called(&resuming, false, Permission::Bypass);
+        let (fresh, _) = executed(&task(Access::Full), Permission::Bypass);
+        let (going_on, _) = executed(&resuming, Permission::Bypass);
 
         assert!(fresh.starts_with("codex exec --json --skip-git-repo-check -c "), "{fresh}");
         assert!(fresh.ends_with("--model gpt-5 --output-schema /s/own/schema.json -"), "{fresh}");
@@ -191,11 +334,11 @@ mod tests {
     fn the_users_own_settings_are_taken_in_only_when_asked() {
         let home = |command: &AgentCommand| command.environment.iter().find(|(name, _)| name == "CODEX_HOME").cloned();
 
-        let (alone, own) = called(&task(Access::Full), false, Permission::Ask);
-        let (inheriting, theirs) = called(&task(Access::Full), true, Permission::Ask);
+        let (alone, own) = called(&task(Access::Full), &usual());
+        let (inheriting, theirs) = called(&task(Access::Full), &EngineSetup { inherit: true, ..usual() });
 
-        assert!(alone.contains("features.plugins=false") && alone.contains("openai_base_url=\"http://127.0.0.1:1/v1\""), "{alone}");
-        assert!(!inheriting.contains("features.plugins") && !inheriting.contains("openai_base_url"), "{inheriting}");
+        assert!(alone.contains("features.plugins=false") && alone.contains("\"http://127.0.0.1:1/v1\""), "{alone}");
+        assert!(!inheriting.contains("features.plugins") && !inheriting.contains("http://"), "{inheriting}");
         assert_eq!((home(&own), home(&theirs)), (Some(("CODEX_HOME".into(), "/c/codex".into())), None));
         assert!(own.environment.contains(&("CODEX_API_KEY".into(), "key".into())));
     }
@@ -203,13 +346,10 @@ mod tests {
     #[test]
     fn the_sessions_tools_are_a_server_that_nobody_is_asked_about() {
         let files = AgentFiles { tools: ToolServer::of("/bin/a \"proctor\"".as_ref(), "/s".as_ref()), ..files() };
-        let setup = EngineSetup::usual(EngineKind::Codex);
 
-        let command = command(&setup, &task(Access::ReadOnly), &files, &|_| None);
+        let command = command(&usual(), &task(Access::ReadOnly), &files, &|_| None);
 
-        let settings = command.argv.iter().filter_map(|word| word.to_str()?.strip_prefix("mcp_servers."));
-        let document: toml_edit::DocumentMut = settings.map(|setting| format!("{setting}\n")).collect::<String>().parse().unwrap();
-        let server = &document["proctor"];
+        let server = &settings(&command, "mcp_servers.")["mcp_servers"]["proctor"];
         assert_eq!(server["command"].as_str(), Some("/bin/a \"proctor\""));
         let arguments: Vec<_> = server["args"].as_array().unwrap().iter().filter_map(|argument| argument.as_str()).collect();
         assert_eq!(arguments, ["tools", "/s/engine/tools.sock"]);
@@ -217,11 +357,23 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_settings_that_can_be_read_back_and_the_schema_is_a_file() {
-        let (_, command) = called(&task(Access::Full), false, Permission::Ask);
+    fn servers_and_an_effort_are_settings_of_their_own() {
+        let servers = r#"{"a.b": {"command": "x", "args": ["-y", 7], "env": {"K": "\"v\""}, "startup_timeout_sec": 1.5, "cwd": null}}"#;
+        let setup = EngineSetup { servers: serde_json::from_str(servers).unwrap(), effort: Some("high".to_owned()), ..usual() };
 
-        let setting = command.argv.iter().find(|word| word.to_string_lossy().starts_with("developer_instructions=")).unwrap();
-        let document: toml_edit::DocumentMut = setting.to_str().unwrap().parse().unwrap();
+        let (words, command) = called(&task(Access::Full), &setup);
+
+        let server = &settings(&command, "mcp_servers.")["mcp_servers"]["a.b"];
+        assert_eq!((server["command"].as_str(), server["env"]["K"].as_str()), (Some("x"), Some("\"v\"")));
+        assert_eq!((server["args"][1].as_integer(), server["startup_timeout_sec"].as_float()), (Some(7), Some(1.5)));
+        assert!(server.get("cwd").is_none() && words.contains("-c model_reasoning_effort=\"high\""), "{words}");
+    }
+
+    #[test]
+    fn texts_are_settings_that_can_be_read_back_and_the_schema_is_a_file() {
+        let (_, command) = executed(&task(Access::Full), Permission::Ask);
+
+        let document = settings(&command, "developer_instructions=");
         assert_eq!(document["developer_instructions"].as_str(), Some("You are \"examined\".\nIt is 5 o'clock."));
         let [(name, schema)] = command.files.as_slice() else { panic!("{:?}", command.files) };
         assert_eq!(name, "schema.json");

@@ -1,4 +1,5 @@
-//! What a failed turn really means. Codex says that in words only: neither a code nor a status of its own.
+//! What a failed turn really means. `codex exec` says that in words only; the app-server has words of its own for some of it,
+//! and the same sentences.
 
 use jiff::tz::TimeZone;
 use proctor_domain::Timestamp;
@@ -33,22 +34,58 @@ const SHUT_OUT: [&str; 16] = [
 const SLOWED_DOWN: [&str; 7] =
     ["rate limit", "too many requests", "at capacity", "capacity is unavailable", "capacity unavailable", "high demand", "overloaded"];
 
-/// What a text about a failed turn comes to. `since` is a moment shortly before it was said.
-pub(super) fn stop(message: &str, since: Option<Timestamp>, zone: &TimeZone) -> Stop {
+/// Codes of a provider that asks to wait, or is overloaded.
+const SLOWED_DOWN_CODES: [&str; 5] =
+    ["rateLimitExceeded", "serverOverloaded", "policyCapacityUnavailable", "flexUnavailable", "internalServerError"];
+/// Codes of what a person has to do something about, or of what this model won't do.
+const SHUT_OUT_CODES: [&str; 5] = ["unauthorized", "modelNotFound", "cyberPolicy", "bioPolicy", "misalignmentPolicyViolation"];
+
+/// What is said about a failed turn.
+#[derive(Debug, Default)]
+pub(super) struct Failure<'a> {
+    pub(super) message: &'a str,
+    /// `usageLimitExceeded`
+    pub(super) code: Option<&'a str>,
+    /// Of HTTP.
+    pub(super) status: Option<u16>,
+    /// When the limit is over that was reached, where that was told by the second.
+    pub(super) until: Option<Timestamp>,
+}
+
+impl<'a> Failure<'a> {
+    /// One of which there are only words.
+    pub(super) fn said(message: &'a str) -> Self {
+        Self { message, ..Self::default() }
+    }
+}
+
+/// What a failure comes to. `since` is a moment shortly before it was said. The same code is said of a quota that resets and of
+/// one that has to be paid for, so the words count first.
+pub(super) fn stop(failure: &Failure<'_>, since: Option<Timestamp>, zone: &TimeZone) -> Stop {
+    let Failure { message, code, .. } = *failure;
     let words = message.to_lowercase();
     let says = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
+    let is = |codes: &[&str]| code.is_some_and(|code| codes.contains(&code));
     let until = || moment(message, since, zone);
     if says(&USED_UP) {
-        return Stop::UsageLimit { until: until() };
+        return Stop::UsageLimit { until: failure.until.or_else(until) };
     }
     if says(&SHUT_OUT) {
         return Stop::Refused(message.to_owned());
     }
-    match status(message) {
-        Some(401..=404 | 407) => Stop::Refused(message.to_owned()),
-        Some(429 | 500..=599) => Stop::RateLimited { until: until() },
-        _ if says(&SLOWED_DOWN) => Stop::RateLimited { until: until() },
-        _ => Stop::Failed(message.to_owned()),
+    match failure.status.or_else(|| status(message)) {
+        Some(401..=404 | 407) => return Stop::Refused(message.to_owned()),
+        Some(429 | 500..=599) => return Stop::RateLimited { until: until() },
+        Some(_) | None => {}
+    }
+    if is(&["usageLimitExceeded"]) {
+        Stop::UsageLimit { until: failure.until.or_else(until) }
+    } else if is(&SHUT_OUT_CODES) {
+        Stop::Refused(message.to_owned())
+    } else if is(&SLOWED_DOWN_CODES) || says(&SLOWED_DOWN) {
+        Stop::RateLimited { until: until() }
+    } else {
+        Stop::Failed(message.to_owned())
     }
 }
 
@@ -69,7 +106,7 @@ mod tests {
     use super::*;
 
     fn check(message: &str, expected: impl FnOnce(String) -> Stop) {
-        assert_eq!(stop(message, None, &TimeZone::UTC), expected(message.to_owned()), "{message}");
+        assert_eq!(stop(&Failure::said(message), None, &TimeZone::UTC), expected(message.to_owned()), "{message}");
     }
 
     #[test]
@@ -104,7 +141,7 @@ mod tests {
             check(message, |_| Stop::RateLimited { until: None });
         }
         let said = "rate limit exceeded: Please try again in 2s.";
-        assert_eq!(stop(said, Some(Timestamp(1_000)), &TimeZone::UTC), Stop::RateLimited { until: Some(Timestamp(3_000)) });
+        assert_eq!(stop(&Failure::said(said), Some(Timestamp(1_000)), &TimeZone::UTC), Stop::RateLimited { until: Some(Timestamp(3_000)) });
     }
 
     #[test]
@@ -129,6 +166,22 @@ mod tests {
         ] {
             check(message, Stop::Failed);
         }
+    }
+
+    #[test]
+    fn a_code_says_what_the_words_do_not() {
+        let coded = |code, message| stop(&Failure { message, code: Some(code), ..Failure::default() }, None, &TimeZone::UTC);
+        let until = Some(Timestamp(7));
+
+        assert_eq!(coded("usageLimitExceeded", "That was all."), Stop::UsageLimit { until: None });
+        assert_eq!(coded("usageLimitExceeded", "Quota exceeded."), Stop::Refused("Quota exceeded.".to_owned()));
+        assert_eq!(coded("unauthorized", "Who?"), Stop::Refused("Who?".to_owned()));
+        assert_eq!(coded("serverOverloaded", "Later."), Stop::RateLimited { until: None });
+        assert_eq!(coded("contextWindowExceeded", "Too long."), Stop::Failed("Too long.".to_owned()));
+        let by_status = Failure { message: "No.", status: Some(403), ..Failure::default() };
+        assert_eq!(stop(&by_status, None, &TimeZone::UTC), Stop::Refused("No.".to_owned()));
+        let by_second = Failure { until, ..Failure::said("You've hit your usage limit. Try again at 3:05 PM.") };
+        assert_eq!(stop(&by_second, Some(Timestamp(0)), &TimeZone::UTC), Stop::UsageLimit { until });
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Agent {
             engine: run.engine,
             argv: run.argv.iter().map(|argument| to_text(argument)).collect(),
             again: run.again.iter().map(|argument| to_text(argument)).collect(),
-            input: run.input,
+            input: run.opening.input,
             resume: run.opening.resume.clone(),
             model: run.opening.model.clone(),
             schema: run.opening.schema.clone(),
@@ -137,6 +137,7 @@ impl Agent {
             access: self.access,
             permission: self.permission,
             directory,
+            input: self.input,
             begun: self.begun,
             used_before: self.used_before,
             tools: self.tools.clone(),
@@ -217,10 +218,10 @@ mod tests {
                 opening: Opening {
                     schema: Some("{}".to_owned()),
                     resume: Some("c".to_owned()),
+                    input: Input::Spoken,
                     tools: ToolServer::of("/bin/proctor".as_ref(), "/s".as_ref()),
                     ..Opening::default()
                 },
-                input: Input::Spoken,
                 files: vec![("token".to_owned(), "token".to_owned())],
                 silence_limit: Duration::from_millis(2500),
                 max_turns: Some(3),

@@ -258,16 +258,10 @@ fn a_turn_cap_holds(kind: EngineKind) {
 
 fn a_money_cap_holds_after_the_turn_that_breaks_it(kind: EngineKind) {
     let task = AgentTask { max_cost: Some(MicroDollars::dollars(1)), max_turns: Some(5), ..task("Do it.") };
-    let Some((stage, report)) = play(kind, Case::IsExpensive, &task) else { return };
+    let Some((_, report)) = play(kind, Case::IsExpensive, &task) else { return };
 
-    if !stage.capabilities().cost {
-        // What it says after its last turn is too late for a cap.
-        assert_eq!(report.end, SessionEnd::TurnLimit, "{report:?}");
-        return;
-    }
-    let expected = if stage.capabilities().money_cap { (SessionEnd::Budget, 1) } else { (SessionEnd::TurnLimit, 5) };
-    assert_eq!((report.end.clone(), turns(&report)), expected, "{report:?}");
-    assert_eq!(report.agent.unwrap().cost(), Cost::Known(MicroDollars(2_400_000)));
+    assert_eq!((&report.end, turns(&report)), (&SessionEnd::Budget, 1), "{report:?}");
+    assert!(report.agent.unwrap().cost().known().is_some_and(|cost| cost > MicroDollars::dollars(1)));
 }
 
 fn an_interrupted_conversation_goes_on_later(kind: EngineKind) {

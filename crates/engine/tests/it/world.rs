@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use proctor_domain::SessionId;
 use proctor_domain::session::{SessionEnd, SessionReport};
-use proctor_engine::agent::{EngineKind, Input, Opening};
+use proctor_engine::agent::{EngineKind, Opening};
 use proctor_engine::{AgentRun, Attached, Found, HostError, SessionSpec, SessionWork, Waited, find, start};
 use proctor_process::{ProcessIdentity, Program, family};
 
@@ -79,7 +79,6 @@ pub(crate) fn agent(text: &str) -> World {
         again: Vec::new(),
         environment: Vec::new(),
         opening: Opening::default(),
-        input: Input::Prompt,
         files: Vec::new(),
         silence_limit: LIMIT,
         max_turns: None,

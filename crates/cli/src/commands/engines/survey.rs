@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use proctor_engine::agent::{EngineKind, EngineSetup, Login, engine};
 use proctor_engine::check_script;
+use proctor_orchestrator::AgentSettings;
 use proctor_process::confine::{self, Available, BoxKind, BoxRules, ConfineError};
 use proctor_process::{Program, find_program};
 
@@ -109,9 +110,20 @@ pub(crate) fn survey(invocation: &Invocation, setup: &EngineSetup) -> Surveyed {
 /// What is doubtful about the version of an engine's program, in one sentence.
 pub(crate) fn doubt_about_version(invocation: &Invocation, setup: &EngineSetup) -> Option<String> {
     let tested = engine(setup.kind).tested()?;
-    let program = find_program(&setup.program, invocation.environment.get(&environment::PATH).unwrap_or_default())?;
-    let version = version_of(invocation, setup.kind, &program).ok()?;
+    let version = version_here(invocation, setup)?;
     (!is_tested(&version, tested)).then(|| not_tested(&version, tested))
+}
+
+/// Finds out the version of the programs that are run in another way where they are old.
+pub(crate) fn learn_versions(invocation: &Invocation, agents: &mut AgentSettings) {
+    for setup in agents.of_kind(EngineKind::Codex) {
+        setup.version = version_here(invocation, setup);
+    }
+}
+
+fn version_here(invocation: &Invocation, setup: &EngineSetup) -> Option<String> {
+    let program = find_program(&setup.program, invocation.environment.get(&environment::PATH).unwrap_or_default())?;
+    version_of(invocation, setup.kind, &program).ok()
 }
 
 fn not_tested(version: &str, (first, last): (&str, &str)) -> String {
