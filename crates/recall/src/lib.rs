@@ -5,6 +5,7 @@
 
 #![warn(missing_docs)]
 
+pub mod matching;
 pub mod record;
 
 pub use record::{Action, Approval, Degree, Dependency, Evidence, Incomplete, Layer, Polarity, Record, Said, Scope, Word};

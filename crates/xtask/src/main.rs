@@ -1,5 +1,6 @@
-//! Repository chores: `cargo xtask tidy` and `cargo xtask generate [--check]`.
+//! Repository chores: `cargo xtask tidy`, `cargo xtask generate [--check]` and `cargo xtask eval memory [--json]`.
 
+mod eval;
 mod generate;
 mod task;
 mod tidy;

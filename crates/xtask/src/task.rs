@@ -6,12 +6,14 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use crate::{generate, tidy};
+use crate::{eval, generate, tidy};
 
 const USAGE: &str = "\
 cargo xtask tidy                the gates of the style guide that no compiler lint covers
 cargo xtask generate            write the documents that are made from the program
 cargo xtask generate --check    compare them instead
+cargo xtask eval memory         say how well records of memory are found, on the rows of evals/memory
+cargo xtask eval memory --json  the same as one object; --losses names the rows of the tuning part that went wrong
 ";
 
 /// Runs the chore that the arguments name.
@@ -22,6 +24,9 @@ pub(crate) fn main() -> ExitCode {
         ["tidy"] => root().and_then(|root| tidy(&root)),
         ["generate"] => root().and_then(|root| generate(&root)),
         ["generate", "--check"] => root().and_then(|root| check_generated(&root)),
+        ["eval", "memory"] => root().and_then(|root| eval_memory(&root, eval::Form::Table)),
+        ["eval", "memory", "--losses"] => root().and_then(|root| eval_memory(&root, eval::Form::Losses)),
+        ["eval", "memory", "--json"] => root().and_then(|root| eval_memory(&root, eval::Form::Json)),
         _ => say(USAGE).map(|()| ExitCode::from(2)),
     };
     end.unwrap_or_else(|error| {
@@ -64,4 +69,9 @@ fn check_generated(root: &Path) -> anyhow::Result<ExitCode> {
         say(&format!("{path}:1: stale: it is not what the program says; run `cargo xtask generate` and commit\n"))?;
     }
     Ok(if stale.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn eval_memory(root: &Path, form: eval::Form) -> anyhow::Result<ExitCode> {
+    say(&eval::report(root, form)?)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,166 @@
+//! What two sides have in common: one word of the one with one word of the other, and the same seen from either.
+
+use std::collections::BTreeMap;
+
+use super::text::{Kind, Terms};
+use super::words;
+
+/// How much a word counts that only begins the other.
+const BEGINNING: f32 = 0.85;
+
+/// Whether two stems mean the same matter: they are equal, or the shorter is not too short and begins the longer.
+pub(super) fn begins(one: &str, other: &str) -> bool {
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    long.starts_with(short) && words::can_begin(short)
+}
+
+/// The terms of one side with their weights, in the order of their keys.
+#[derive(Debug, Clone, Default)]
+pub struct Side<'a>(Vec<(&'a str, f32)>);
+
+impl<'a> Side<'a> {
+    /// Terms that all weigh what their kind does.
+    pub fn of(terms: &'a Terms) -> Self {
+        Self::weighed(terms.0.keys().map(|key| (key.as_str(), 1.0)))
+    }
+
+    /// Terms that weigh what their kind does, times how rare they are. Keys that stand for files are left out.
+    pub(super) fn weighed(keys: impl Iterator<Item = (&'a str, f32)>) -> Self {
+        let weighed = keys.map(|(key, rarity)| (key, Kind::of(key).weight() * rarity));
+        let mut side: Vec<(&str, f32)> = weighed.filter(|(_, weight)| *weight > 0.0).collect();
+        side.sort_unstable_by_key(|(key, _)| *key);
+        Self(side)
+    }
+
+    pub(super) fn weight(&self) -> f32 {
+        self.0.iter().map(|(_, weight)| weight).sum()
+    }
+}
+
+/// A term of one side with the term of the other that it goes with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pair<'a> {
+    /// Its key on the first side.
+    pub(super) one: &'a str,
+    /// Its key on the second.
+    pub(super) other: &'a str,
+    /// What the pair counts.
+    pub(super) weight: f32,
+}
+
+/// How much of two sides goes together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Likeness {
+    /// What they share, as a share of the lighter side: 1 if one says all that the other does.
+    pub of_lighter: f32,
+    /// What they share, as a share of both sides: 1 if they say the same.
+    pub of_both: f32,
+    /// How many words, codes and identifiers they share. Words that go with every matter are not counted.
+    pub shared: usize,
+    /// How many terms they share, those words counted too.
+    pub pairs: usize,
+}
+
+impl Likeness {
+    /// Compares two sides.
+    pub fn between(one: &Side<'_>, other: &Side<'_>) -> Self {
+        Self::of_pairs(&pairs(one, other), one.weight(), other.weight())
+    }
+
+    pub(super) fn of_pairs(pairs: &[Pair<'_>], one: f32, other: f32) -> Self {
+        let common: f32 = pairs.iter().map(|pair| pair.weight).sum();
+        let share = |whole: f32| if whole > 0.0 { (common / whole).min(1.0) } else { 0.0 };
+        let shared = pairs.iter().filter(|pair| Kind::of(pair.one) != Kind::Pale).count();
+        Self { of_lighter: share(one.min(other)), of_both: share((one + other) / 2.0), shared, pairs: pairs.len() }
+    }
+}
+
+/// Which terms go together: equal keys first, then as many as can be of those where one begins the other. No term is in
+/// two pairs, and the two sides can be exchanged without changing how many pairs there are or what they weigh.
+pub(super) fn pairs<'a>(one: &Side<'a>, other: &Side<'a>) -> Vec<Pair<'a>> {
+    let mut found = Vec::new();
+    let of_other: BTreeMap<&str, f32> = other.0.iter().copied().collect();
+    for (key, weight) in &one.0 {
+        if let Some(opposite) = of_other.get(key) {
+            found.push(Pair { one: key, other: key, weight: weight.min(*opposite) });
+        }
+    }
+    let is_left = |key: &str| !found.iter().any(|pair| pair.one == key);
+    let lefts: Vec<(&str, f32)> = one.0.iter().copied().filter(|(key, _)| is_left(key)).collect();
+    let rights: Vec<(&str, f32)> = other.0.iter().copied().filter(|(key, _)| is_left(key)).collect();
+    found.extend(beginnings(&lefts, &rights));
+    found
+}
+
+/// Pairs of words where one begins the other, the heaviest first. Ties are broken by the words alone, not by the side they
+/// are on.
+fn beginnings<'a>(lefts: &[(&'a str, f32)], rights: &[(&'a str, f32)]) -> Vec<Pair<'a>> {
+    let mut candidates = Vec::new();
+    for (one, weight) in lefts {
+        for (other, opposite) in rights {
+            let are_words = Kind::of(one) == Kind::Word && Kind::of(other) == Kind::Word;
+            if are_words && begins(&one[1..], &other[1..]) {
+                candidates.push(Pair { one, other, weight: weight.min(*opposite) * BEGINNING });
+            }
+        }
+    }
+    let names = |pair: &Pair<'a>| (pair.one.min(pair.other), pair.one.max(pair.other));
+    candidates.sort_by(|first, second| second.weight.total_cmp(&first.weight).then_with(|| names(first).cmp(&names(second))));
+    let mut kept: Vec<Pair<'a>> = Vec::new();
+    for candidate in candidates {
+        if !kept.iter().any(|pair| pair.one == candidate.one || pair.other == candidate.other) {
+            kept.push(candidate);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn likeness(one: &str, other: &str) -> Likeness {
+        Likeness::between(&Side::of(&Terms::of(one)), &Side::of(&Terms::of(other)))
+    }
+
+    #[test]
+    fn a_word_goes_with_one_word_only() {
+        let likeness = likeness("manufacture manufacturer manufacturers", "manufacturer");
+
+        assert_eq!((likeness.of_lighter, likeness.shared), (1.0, 1));
+        assert!(likeness.of_both < 0.75, "{likeness:?}");
+    }
+
+    #[test]
+    fn both_sides_see_the_same_and_never_more_than_all() {
+        let texts = [
+            "manufacture manufacturer manufacturers manufacturing",
+            "manufacturer of configured configurations",
+            "config configuration configurations reconfigure",
+            "connect connection connections connector to src/db/pool.rs",
+            "connecting pool_timeout E0277 connectors",
+            "全文検索を空白で分割する configuration",
+            "分割 全文検索 connection",
+        ];
+        for one in texts {
+            for other in texts {
+                let likeness = likeness(one, other);
+                assert_eq!(likeness, self::likeness(other, one), "{one} / {other}");
+                assert!(likeness.of_lighter <= 1.0 && likeness.of_both <= likeness.of_lighter, "{likeness:?}");
+                assert!(one != other || likeness.of_both > 0.999, "{one}: {likeness:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_beginning_counts_if_it_is_long_enough() {
+        assert_eq!(likeness("configur", "configuration").shared, 1);
+        assert_eq!(likeness("port", "portable").shared, 0);
+    }
+
+    #[test]
+    fn nothing_is_like_nothing() {
+        assert_eq!(likeness("", "switch to a plastic frame"), Likeness::default());
+        assert_eq!(likeness("", ""), Likeness::default());
+    }
+}

@@ -1,0 +1,183 @@
+//! `cargo xtask eval memory`: how well records are found, by our rule and by those that it is measured against.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use proctor_recall::Polarity;
+use proctor_recall::matching::{Approach, Bars, Findable, Fingerprint, Index, Place};
+use serde_json::json;
+
+use super::baseline::{self, Generation};
+use super::figures::Figures;
+use super::rows::{self, Part, Pooled, Row};
+
+/// How many records of each polarity are shown to who asks.
+const SHOWN: usize = 6;
+
+/// How the figures are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A table for people.
+    Table,
+    /// A table, and every row that went wrong in the part that may be tuned by.
+    Losses,
+    /// One object.
+    Json,
+}
+
+/// A way of finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Lexical,
+    Reference(Generation),
+}
+
+impl Way {
+    const ALL: [Self; 4] =
+        [Self::Lexical, Self::Reference(Generation::First), Self::Reference(Generation::Second), Self::Reference(Generation::Third)];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Lexical => "lexical",
+            Self::Reference(Generation::First) => "G1",
+            Self::Reference(Generation::Second) => "G2",
+            Self::Reference(Generation::Third) => "G3",
+        }
+    }
+}
+
+/// Finds for every row in every way, and says how well it went.
+pub(crate) fn report(root: &Path, form: Form) -> anyhow::Result<String> {
+    let pool = rows::pool(root)?;
+    let rows = rows::rows(root, &pool)?;
+    let bench = Bench::new(&pool);
+    Ok(match form {
+        Form::Table => table(&bench, &rows),
+        Form::Losses => table(&bench, &rows) + &losses(&bench, &rows),
+        Form::Json => format!("{:#}\n", object(&bench, &rows)),
+    })
+}
+
+/// The pool, ready to be searched in every way.
+struct Bench<'a> {
+    pool: &'a [Pooled],
+    index: Index,
+    subjects: Vec<BTreeSet<String>>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(pool: &'a [Pooled]) -> Self {
+        let borrowed: Vec<[Vec<&str>; 2]> = pool.iter().map(|record| [texts(&record.files), texts(&record.dependencies)]).collect();
+        let records = pool.iter().zip(&borrowed).map(|(record, [files, dependencies])| {
+            let polarity = if record.works { Polarity::Works } else { Polarity::Fails };
+            let (route, trap, observation) = (&record.route, &record.trap, &record.observation);
+            let findable = Findable { polarity, route, trap, observation, files, dependencies, project: Some(&record.project) };
+            (Place { source: 0, offset: 0, length: 0 }, findable)
+        });
+        let index = Index::build(Fingerprint::default(), records);
+        Self { pool, index, subjects: pool.iter().map(|record| baseline::subject(&record.route)).collect() }
+    }
+
+    /// The ids of the records that are shown for a row, the best first.
+    fn found(&self, row: &Row, way: Way) -> Vec<&'a str> {
+        match way {
+            Way::Lexical => self.found_by_ours(row),
+            Way::Reference(generation) => self.found_by_reference(row, generation),
+        }
+    }
+
+    fn found_by_ours(&self, row: &Row) -> Vec<&'a str> {
+        let approach = Approach { text: &row.approach, files: &texts(&row.files), dependencies: &[], project: Some(&row.project) };
+        let hits = self.index.search(&approach, &Bars::default(), None, SHOWN);
+        hits.iter().filter_map(|hit| self.pool.get(hit.number as usize)).map(|record| record.id.as_str()).collect()
+    }
+
+    /// The reference compares with the route alone, puts the same project first and then the greater score.
+    fn found_by_reference(&self, row: &Row, generation: Generation) -> Vec<&'a str> {
+        let approach = baseline::subject(&row.approach);
+        let scored = self.pool.iter().zip(&self.subjects).map(|(record, route)| (record, baseline::lexical(&approach, route, generation)));
+        let mut hits: Vec<(&Pooled, f32)> = scored.filter(|(_, lexical)| baseline::is_hit(*lexical, None, generation)).collect();
+        let is_elsewhere = |record: &Pooled| record.project != row.project;
+        hits.sort_by(|(one, first), (other, second)| is_elsewhere(one).cmp(&is_elsewhere(other)).then(second.total_cmp(first)));
+        let mut left = [SHOWN; 2];
+        hits.retain(|(record, _)| {
+            let left = &mut left[usize::from(record.works)];
+            let is_shown = *left > 0;
+            *left = left.saturating_sub(1);
+            is_shown
+        });
+        hits.into_iter().map(|(record, _)| record.id.as_str()).collect()
+    }
+
+    fn figures<'r>(&self, rows: impl Iterator<Item = &'r Row>, way: Way) -> Figures {
+        let mut figures = Figures::default();
+        for row in rows {
+            figures.add(row, &self.found(row, way));
+        }
+        figures
+    }
+}
+
+fn texts(list: &[String]) -> Vec<&str> {
+    list.iter().map(String::as_str).collect()
+}
+
+const PARTS: [(Part, &str); 2] = [(Part::Tuning, "tuning"), (Part::HeldOut, "held out")];
+
+fn table(bench: &Bench<'_>, rows: &[Row]) -> String {
+    let mut text = format!("{} records, {} rows\n\n", bench.pool.len(), rows.len());
+    text += "part      way      rows  recall@5  served  precision  false interruptions\n";
+    for (part, part_name) in PARTS {
+        for way in Way::ALL {
+            let figures = bench.figures(rows.iter().filter(|row| row.part() == part), way);
+            let percents = [figures.recall(), figures.served(), figures.precision(), figures.interruptions()].map(|share| 100.0 * share);
+            let [recall, served, precision, interruptions] = percents;
+            text += &format!(
+                "{part_name:<9} {:<8} {:>4}  {recall:>6.1} % {served:>5.1} %  {precision:>7.1} %  {interruptions:>17.1} %\n",
+                way.name(),
+                figures.rows()
+            );
+        }
+    }
+    text + &by_kind(bench, rows)
+}
+
+/// Our figures by kind of row, over both parts.
+fn by_kind(bench: &Bench<'_>, rows: &[Row]) -> String {
+    let kinds: BTreeSet<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
+    let mut text = "\nlexical, by kind (both parts)  rows  recall@5  false interruptions\n".to_owned();
+    for kind in kinds {
+        let figures = bench.figures(rows.iter().filter(|row| row.kind == kind), Way::Lexical);
+        let (recall, interruptions) = (100.0 * figures.recall(), 100.0 * figures.interruptions());
+        text += &format!("{kind:<30} {:>4}  {recall:>6.1} %  {interruptions:>17.1} %\n", figures.rows());
+    }
+    text
+}
+
+/// What went wrong in the part that may be tuned by. The held-out part is not looked at row by row.
+fn losses(bench: &Bench<'_>, rows: &[Row]) -> String {
+    let mut text = "\nlosses of lexical in the tuning part\n".to_owned();
+    for row in rows.iter().filter(|row| row.part() == Part::Tuning) {
+        let found = bench.found(row, Way::Lexical);
+        let missed: Vec<&str> = row.relevant.iter().map(String::as_str).filter(|id| !found.contains(id)).collect();
+        let wrong: Vec<&str> = found.iter().copied().filter(|id| !row.relevant.contains(*id)).collect();
+        if !missed.is_empty() || !wrong.is_empty() {
+            text += &format!("{} {}: missed {missed:?}, wrong {wrong:?}\n    {}\n", row.id, row.kind, row.approach);
+        }
+    }
+    text
+}
+
+fn object(bench: &Bench<'_>, rows: &[Row]) -> serde_json::Value {
+    let mut entries = Vec::new();
+    for (part, part_name) in PARTS {
+        for way in Way::ALL {
+            let figures = bench.figures(rows.iter().filter(|row| row.part() == part), way);
+            entries.push(json!({
+                "part": part_name, "way": way.name(), "rows": figures.rows(), "recall_at_5": figures.recall(),
+                "served": figures.served(), "precision": figures.precision(), "false_interruptions": figures.interruptions(),
+            }));
+        }
+    }
+    json!({"version": 1, "records": bench.pool.len(), "figures": entries})
+}
