@@ -292,10 +292,12 @@ fn turn(size: &Size) {
 /// The memory of a host while its agent waits, having said much, against the agent's own.
 fn memory(_: &Size) {
     let ground = Ground::scripted(
-        "{ do = [{ run = 'seq 20000' }, { huge-line = 4 }, { run = 'echo $PPID > agent; touch begun' }, { wait = { file = 'go' } }] }",
+        "{ do = [{ run = 'seq 20000' }, { huge-line = 4 }, { run = 'echo $PPID > agent' }, { say = 'So much.' }, { wait = { file = 'go' } }] }",
     );
-    let (_, attached) = ground.start();
-    wait_for("the agent to wait", LIMIT, || ground.path("work/begun").exists());
+    let (number, attached) = ground.start();
+    let transcript = ground.session_folder(number).join("transcript.jsonl");
+    // What was said after the long line is there when the host is done with that.
+    wait_for("the agent to wait", LIMIT, || std::fs::read_to_string(&transcript).is_ok_and(|text| text.contains("So much.")));
     let agent = std::fs::read_to_string(ground.path("work/agent")).unwrap();
     let (host, agent) = (pss(&attached.host().unwrap().pid.to_string()), pss(&agent));
     durable::write(&ground.path("work/go"), b"", Durability::Renamed).unwrap();

@@ -212,6 +212,20 @@ fn shortened(mut text: String, longest: usize) -> String {
         let missing = text.len() - cut;
         text.truncate(cut);
         text.push_str(&format!("\n[… {missing} bytes not shown …]"));
+        text.shrink_to_fit();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_a_long_text_takes_no_more_memory_than_it_needs() {
+        let kept = shortened("x".repeat(4 << 20), LONGEST_CLAIM);
+
+        assert!(kept.capacity() < 2 * LONGEST_CLAIM, "{}", kept.capacity());
+        assert!(kept.ends_with("bytes not shown …]"));
+    }
 }
