@@ -8,8 +8,8 @@ use proctor_testkit::{Output, World};
 use crate::world;
 
 const CHECKLIST: [&str; 4] = ["--input", "name=logging", "--input", "goal=Call log and not print"];
-const TESTED: [&str; 2] = ["--input", "test-command=sh check"];
-const RELEASED: [&str; 4] = ["--input", "test-command=sh check", "--input", "version=1.2.0"];
+pub(crate) const TESTED: [&str; 2] = ["--input", "test-command=sh check"];
+pub(crate) const RELEASED: [&str; 4] = ["--input", "test-command=sh check", "--input", "version=1.2.0"];
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
@@ -17,7 +17,7 @@ fn examples() -> PathBuf {
 
 /// A project that is tested by `sh check`, with every example among its procedures. What is `replaced` in the scripts
 /// makes their agents fail.
-fn project(replaced: (&str, &str)) -> World {
+pub(crate) fn project(replaced: (&str, &str)) -> World {
     let world = world()
         .with_file("VERSION", "1.2.0\n")
         .with_file(

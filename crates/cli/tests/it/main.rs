@@ -22,6 +22,7 @@ mod doctor;
 mod engine_semantics;
 mod engines;
 mod examples;
+mod examples_on_real_agents;
 mod files_matrix;
 mod gc;
 mod gc_runs;
