@@ -1,4 +1,6 @@
-//! What recorded sessions of Codex come to. See `tests/fixtures/codex/README.md` for how each was recorded.
+//! What recorded sessions of `codex exec` come to. See `tests/fixtures/codex/README.md` for how each was recorded.
+
+mod server;
 
 use proctor_domain::session::{AgentReport, SessionEnd, Spending, Usage};
 use proctor_domain::{Cost, MicroDollars, Timestamp};

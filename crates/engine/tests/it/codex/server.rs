@@ -1,0 +1,618 @@
+//! What sessions with Codex' app-server come to, recorded ones and such as no recorded one was. See
+//! `tests/fixtures/codex/server/README.md` for how each was recorded.
+
+use std::path::Path;
+
+use proctor_domain::session::{AgentReport, SessionEnd, Spending, Usage};
+use proctor_domain::{Cost, MicroDollars, Timestamp};
+use proctor_engine::agent::{Access, Account, AgentEvent, EngineKind, Input, Opening, Permission, Reader, engine};
+use proctor_process::Program;
+use proptest::prelude::*;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+const SCHEMA: &str = r#"{"type":"object","required":["passed"],"properties":{"passed":{"type":"boolean"}}}"#;
+/// Notices of what is never asked for here: they are kept as lines that nobody knows.
+const FOREIGN: [&str; 10] = [
+    "externalAgentConfig/",
+    "fuzzyFileSearch/",
+    "process/",
+    "thread/deleted",
+    "thread/realtime/",
+    "thread/reverted",
+    "thread/search/",
+    "thread/unarchived",
+    "windows/",
+    "windowsSandbox/",
+];
+
+/// One session, both sides.
+struct Recording {
+    name: String,
+    lines: Vec<Said>,
+}
+
+struct Said {
+    is_ours: bool,
+    message: Value,
+    /// As it was printed.
+    line: String,
+}
+
+impl Recording {
+    fn all() -> Vec<Self> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/codex/server");
+        let mut paths: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+        paths.sort();
+        paths.iter().map(|path| Self::read(path)).collect()
+    }
+
+    fn named(name: &str) -> Self {
+        Self::all().into_iter().find(|recording| recording.name == name).unwrap()
+    }
+
+    fn read(path: &Path) -> Self {
+        #[derive(Deserialize)]
+        struct Line<'a> {
+            from: &'a str,
+            #[serde(borrow)]
+            message: &'a RawValue,
+        }
+
+        let said = |line: &str| {
+            let Line { from, message } = serde_json::from_str(line).unwrap();
+            Said { is_ours: from == "client", message: serde_json::from_str(message.get()).unwrap(), line: message.get().to_owned() }
+        };
+        let text = std::fs::read_to_string(path).unwrap();
+        Self { name: path.file_stem().unwrap().display().to_string(), lines: text.lines().map(said).collect() }
+    }
+
+    /// The first of these that we said.
+    fn asked(&self, method: &str) -> Option<&Value> {
+        self.lines.iter().find(|said| said.is_ours && said.message["method"] == method).map(|said| &said.message["params"])
+    }
+
+    fn printed(&self) -> Vec<String> {
+        self.lines.iter().filter(|said| !said.is_ours).map(|said| said.line.clone()).collect()
+    }
+
+    fn conversation(&self) -> Option<String> {
+        let answer = self.lines.iter().find(|said| !said.is_ours && said.message["id"] == 2);
+        answer?.message["result"]["thread"]["id"].as_str().map(str::to_owned)
+    }
+
+    fn opening(&self) -> Opening {
+        let thread = self.asked("thread/start").or(self.asked("thread/resume")).unwrap();
+        let turn = self.asked("turn/start");
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let is_boxed = thread["sandbox"] == "workspace-write";
+        Opening {
+            system: "You are examined.".to_owned(),
+            prompt: turn.and_then(|turn| text(&turn["input"][0]["text"])).unwrap_or_default(),
+            resume: text(&thread["threadId"]),
+            model: text(&thread["model"]),
+            schema: turn.filter(|turn| !turn["outputSchema"].is_null()).map(|_| SCHEMA.to_owned()),
+            access: Access::Full,
+            permission: if is_boxed { Permission::Ask } else { Permission::Bypass },
+            directory: "/project".into(),
+            input: Input::Spoken,
+            begun: Some(Timestamp(1_796_116_900_000)),
+            ..Opening::default()
+        }
+    }
+
+    /// Plays our part again. It has to say what was said then, word by word.
+    fn play(&self) -> Vec<AgentEvent> {
+        let mut reader = engine(EngineKind::Codex).reader(&self.opening());
+        let (mut events, mut words) = (Vec::new(), words(reader.as_mut()));
+        for Said { is_ours, message, line } in &self.lines {
+            if *is_ours {
+                let text = message["params"]["input"][0]["text"].as_str();
+                match message["method"].as_str() {
+                    Some("turn/interrupt") => assert!(reader.interrupt(), "{}", self.name),
+                    Some("turn/steer" | "turn/start") if words.is_empty() => assert!(reader.say(text.unwrap()), "{}", self.name),
+                    _ => {}
+                }
+                words.extend(self::words(reader.as_mut()));
+                assert!(!words.is_empty(), "{}: nothing is said, and {message} was", self.name);
+                assert_eq!(comparable(words.remove(0)), comparable(message.clone()), "{}", self.name);
+            } else {
+                reader.read(line.as_bytes(), &mut events);
+            }
+            words.extend(self::words(reader.as_mut()));
+        }
+        assert!(words.is_empty(), "{}: {words:?}", self.name);
+        events
+    }
+
+    fn close(&self) -> (SessionEnd, AgentReport) {
+        close(self.play(), self.opening().schema.is_some())
+    }
+}
+
+/// The version is another one in each release, and to record a question Codex had to be told that it may ask.
+fn comparable(mut message: Value) -> Value {
+    for varying in ["/params/clientInfo/version", "/params/approvalPolicy"] {
+        if let Some(value) = message.pointer_mut(varying) {
+            *value = Value::Null;
+        }
+    }
+    message
+}
+
+/// What the reader says now.
+fn words(reader: &mut dyn Reader) -> Vec<Value> {
+    let words = String::from_utf8(reader.take_words()).unwrap();
+    assert!(words.is_empty() || words.ends_with('\n'), "{words}");
+    words.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn close(events: Vec<AgentEvent>, owes_result: bool) -> (SessionEnd, AgentReport) {
+    let mut account = Account::new(EngineKind::Codex.engine_name());
+    for event in events {
+        account.add(event);
+    }
+    account.close(Some(0), owes_result)
+}
+
+/// The end, turns, whether the model answered, and the last words.
+type Outcome<'a> = (SessionEnd, u32, bool, Option<&'a str>);
+
+fn outcome((end, report): &(SessionEnd, AgentReport)) -> Outcome<'_> {
+    (end.clone(), report.turns, report.responded, report.claim.as_deref())
+}
+
+#[test]
+fn one_who_is_not_let_in_is_refused_and_told_why() {
+    for (name, reason) in [
+        ("unauthorized", "unexpected status 401 Unauthorized"),
+        ("forbidden", "unexpected status 403 Forbidden"),
+        ("quota-exceeded", "Quota exceeded. Check your plan and billing details."),
+        ("flagged", "Your prompt was flagged as potentially violating our usage policy."),
+        ("unknown-model", "The model `gpt-9` does not exist or you do not have access to it."),
+    ] {
+        let (end, report) = Recording::named(name).close();
+
+        assert_eq!((end, report.responded), (SessionEnd::Refused, false), "{name}");
+        assert!(report.error.as_ref().is_some_and(|error| error.starts_with(reason)), "{name}: {report:?}");
+    }
+}
+
+#[test]
+fn a_conversation_that_is_not_known_is_named_and_nothing_is_asked() {
+    let recording = Recording::named("resume-unknown");
+
+    let (end, report) = recording.close();
+
+    let reason = "Codex does not go on with the conversation `11111111-2222-3333-4444-555555555555`: no rollout found for thread id \
+                  11111111-2222-3333-4444-555555555555";
+    assert_eq!((end, report.responded), (SessionEnd::Crashed { reason: reason.to_owned() }, false));
+    assert!(recording.asked("turn/start").is_none() && report.conversation.is_none());
+}
+
+#[test]
+fn one_who_is_asked_to_wait_has_not_failed() {
+    for name in ["rate-limited-for-good", "overloaded", "server-error", "at-capacity"] {
+        let played = Recording::named(name).close();
+
+        assert_eq!(outcome(&played), (SessionEnd::RateLimited { until: None }, 0, false, None), "{name}");
+    }
+}
+
+#[test]
+fn a_limit_of_a_plan_is_over_at_the_second_that_was_told() {
+    let played = Recording::named("usage-limit").close();
+
+    assert_eq!(outcome(&played), (SessionEnd::UsageLimit { until: Some(Timestamp(1_999_999_999_000)) }, 0, false, None));
+}
+
+#[test]
+fn a_turn_that_fails_otherwise_is_a_crash() {
+    for (name, reason) in [
+        ("cut-for-good", "stream disconnected before completion: Transport error"),
+        ("context-window", "Codex ran out of room in the model's context window."),
+    ] {
+        let (end, report) = Recording::named(name).close();
+
+        assert!(matches!(&end, SessionEnd::Crashed { reason: told } if told.starts_with(reason)), "{name}: {end:?}");
+        assert_eq!((report.responded, report.turns), (false, 0), "{name}");
+    }
+}
+
+#[test]
+fn work_that_went_well_is_completed_and_its_answers_are_those_of_the_provider() {
+    for (name, turns, (input, output), claim) in [
+        ("write-file", 2, (150, 25), "Done."),
+        ("resume", 1, (100, 20), "Going on."),
+        ("reasoning", 2, (200, 40), "Done."),
+        ("tool-failure", 2, (200, 40), "It failed."),
+        ("file-change", 2, (200, 40), "Patched."),
+        ("plan", 2, (200, 40), "Planned."),
+        ("mcp-tools", 3, (300, 60), "Noted."),
+        // Of the first answer nothing is known of where it ends when its second call is made.
+        ("two-calls-at-once", 4, (300, 60), "Both."),
+        ("declined", 2, (200, 40), "It was declined."),
+        ("rate-limited-then-fine", 1, (100, 20), "It is done."),
+        ("cut-then-fine", 1, (100, 20), "It is done."),
+        ("asked-again", 2, (200, 40), "Going on."),
+        ("steered", 2, (200, 40), "Turning left."),
+    ] {
+        let recording = Recording::named(name);
+
+        let played = recording.close();
+
+        assert_eq!(outcome(&played), (SessionEnd::Completed, turns, true, Some(claim)), "{name}");
+        let [spending] = played.1.spent.as_slice() else { panic!("{name}: {played:?}") };
+        assert_eq!((spending.usage.input, spending.usage.output), (input, output), "{name}");
+        assert_eq!((played.1.conversation.clone(), played.1.unknown_lines), (recording.conversation(), 0), "{name}");
+    }
+}
+
+#[test]
+fn what_was_used_is_told_after_each_answer_and_priced() {
+    let told = |event: AgentEvent| if let AgentEvent::Spent(spent) = event { Some(spent[0].clone()) } else { None };
+
+    let spent: Vec<Spending> = Recording::named("write-file").play().into_iter().filter_map(told).collect();
+
+    let usage = |input, output, cache_read| Usage { input, output, cache_read, cache_write: 10 };
+    let spending = |usage, cost| Spending { model: "gpt-5.5".to_owned(), usage, cost: Cost::Known(MicroDollars(cost)) };
+    assert_eq!(spent, [spending(usage(100, 20, 800), 1_550), spending(usage(150, 25, 1_700), 2_400)]);
+}
+
+#[test]
+fn a_turn_that_was_broken_off_is_interrupted() {
+    let played = Recording::named("interrupted").close();
+
+    assert_eq!(outcome(&played), (SessionEnd::Interrupted, 1, true, Some("Starting.")));
+}
+
+#[test]
+fn a_result_is_the_last_words_where_they_are_json() {
+    let (end, report) = Recording::named("schema").close();
+
+    assert_eq!((end, report.result.as_deref()), (SessionEnd::Completed, Some(r#"{"passed":true}"#)));
+}
+
+#[test]
+fn tools_are_told_by_name_with_what_they_were_given_and_said() {
+    let calls = |name: &str| {
+        let told = Recording::named(name).play().into_iter().filter_map(|event| {
+            if let AgentEvent::ToolCall { name, input, .. } = &event {
+                return Some(format!("{name} {input}"));
+            }
+            let AgentEvent::ToolResult { failed, text, .. } = event else { return None };
+            Some(format!("{} {text}", if failed { "failed" } else { "went well" }))
+        });
+        told.collect::<Vec<_>>()
+    };
+
+    assert_eq!(calls("tool-failure"), [r#"shell {"command":"/bin/bash -lc 'echo oops >&2; exit 3'"}"#, "failed oops\n"]);
+    assert_eq!(calls("declined"), [r#"shell {"command":"/bin/bash -lc 'echo x > /outside'"}"#, "failed "]);
+    assert_eq!(calls("file-change"), [r#"apply_patch [{"path":"/project/note.md","kind":{"type":"add"},"diff":"x\n"}]"#, "went well "]);
+    assert_eq!(calls("mcp-tools"), [r#"mcp__desk__note {"text":"hello"}"#, "went well kept", "mcp__desk__fail {}", "failed no desk"]);
+}
+
+#[test]
+fn a_further_attempt_is_no_sign_of_progress_and_tells_its_status() {
+    let retries = |name: &str| {
+        Recording::named(name).play().into_iter().filter(|event| matches!(event, AgentEvent::Retrying { .. })).collect::<Vec<_>>()
+    };
+    let retrying = |status| vec![AgentEvent::Retrying { attempt: 1, status, wait_ms: None }];
+
+    assert_eq!([retries("unauthorized"), retries("rate-limited-then-fine")], [retrying(Some(401)), retrying(Some(429))]);
+    assert_eq!(retries("cut-for-good"), retrying(None));
+}
+
+/// As a driver reads what a host left that died: nobody knows how the session began.
+#[test]
+fn lines_alone_tell_the_same_and_nothing_is_said() {
+    for recording in Recording::all() {
+        let (mut reader, mut events) = (engine(EngineKind::Codex).reader(&Opening::default()), Vec::new());
+        for line in recording.printed() {
+            reader.read(line.as_bytes(), &mut events);
+        }
+
+        assert_eq!(words(reader.as_mut()), [Value::Null; 0], "{}", recording.name);
+        let (_, report) = close(events, false);
+        let (_, played) = recording.close();
+        assert_eq!(
+            (report.conversation, report.turns, report.spent),
+            (played.conversation, played.turns, played.spent),
+            "{}",
+            recording.name
+        );
+        assert_eq!((report.claim, report.unknown_lines), (played.claim, 0), "{}", recording.name);
+    }
+}
+
+#[test]
+fn half_a_line_says_nothing() {
+    for recording in Recording::all() {
+        let mut reader = engine(EngineKind::Codex).reader(&recording.opening());
+        for line in recording.printed() {
+            for cut in (1..line.len()).step_by(23) {
+                let mut events = Vec::new();
+                reader.read(&line.as_bytes()[..cut], &mut events);
+                assert_eq!(events, [AgentEvent::Garbage], "{} at byte {cut} of {line}", recording.name);
+            }
+            reader.read(line.as_bytes(), &mut Vec::new());
+        }
+    }
+}
+
+/// Codex prints the schema of its protocol.
+#[test]
+fn all_that_is_said_is_in_the_protocol_and_all_its_notices_are_known_or_foreign() {
+    let Some(codex) = proctor_testkit::codex() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let home = ("CODEX_HOME", folder.path().as_os_str());
+    let printed =
+        Program::new(codex).args(["app-server", "generate-json-schema", "--out"]).arg(folder.path()).env([home]).run(None).unwrap();
+    assert!(printed.status.is_success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    let schema = |name: &str| -> Value { serde_json::from_slice(&std::fs::read(folder.path().join(name)).unwrap()).unwrap() };
+    let requests = jsonschema::validator_for(&schema("ClientRequest.json")).unwrap();
+    let decision = jsonschema::validator_for(&schema("CommandExecutionRequestApprovalResponse.json")).unwrap();
+
+    for recording in Recording::all() {
+        let said = recording.lines.iter().filter(|said| said.is_ours).map(|said| &said.message);
+        for message in said.filter(|message| message.get("id").is_some()) {
+            let is_right = if message.get("method").is_some() { requests.is_valid(message) } else { decision.is_valid(&message["result"]) };
+            assert!(is_right, "{}: {message}", recording.name);
+        }
+    }
+    let notices = schema("ServerNotification.json");
+    for kind in notices["oneOf"].as_array().unwrap() {
+        let method = kind["properties"]["method"]["enum"][0].as_str().unwrap();
+        let is_foreign = FOREIGN.iter().any(|foreign| method.starts_with(foreign));
+        let is_unknown = Talk::asked().hears(method, json!({ "tokenUsage": { "total": {} } })) == [AgentEvent::Unknown(method.to_owned())];
+        assert_eq!(is_unknown, is_foreign, "{method}");
+    }
+}
+
+/// A session that nobody recorded: the thread is `t`, and its first turn `u`.
+struct Talk {
+    reader: Box<dyn Reader>,
+    events: Vec<AgentEvent>,
+}
+
+impl Talk {
+    fn of(opening: &Opening) -> Self {
+        let opening = Opening { directory: "/project".into(), input: Input::Spoken, prompt: "Do it.".to_owned(), ..opening.clone() };
+        let mut talk = Self { reader: engine(EngineKind::Codex).reader(&opening), events: Vec::new() };
+        talk.says("initialize");
+        talk.answers(1, json!({}));
+        talk
+    }
+
+    /// One that waits for its turn to begin.
+    fn asked() -> Self {
+        let mut talk = Self::of(&Opening { model: Some("gpt-5.5".to_owned()), ..Opening::default() });
+        assert_eq!(talk.words()[1]["method"], "thread/start");
+        talk.answers(2, json!({ "thread": { "id": "t" }, "model": "gpt-5.5" }));
+        talk.says("turn/start");
+        talk.answers(3, json!({ "turn": { "id": "u" } }));
+        talk
+    }
+
+    /// One whose turn has begun.
+    fn working() -> Self {
+        let mut talk = Self::asked();
+        talk.tells("turn/started", json!({ "turn": { "id": "u" } }));
+        talk
+    }
+
+    fn read(&mut self, message: &Value) -> Vec<AgentEvent> {
+        let before = self.events.len();
+        self.reader.read(message.to_string().as_bytes(), &mut self.events);
+        self.events[before..].to_vec()
+    }
+
+    fn hears(&mut self, method: &str, params: Value) -> Vec<AgentEvent> {
+        self.read(&json!({ "method": method, "params": params }))
+    }
+
+    /// What is told of the thread.
+    fn tells(&mut self, method: &str, mut params: Value) -> Vec<AgentEvent> {
+        params["threadId"] = json!("t");
+        self.hears(method, params)
+    }
+
+    fn ends(&mut self, turn: &str, status: &str) -> Vec<AgentEvent> {
+        self.tells("turn/completed", json!({ "turn": { "id": turn, "status": status } }))
+    }
+
+    fn uses(&mut self, thread: &str, turn: &str, output: u64) -> Vec<AgentEvent> {
+        let total = json!({ "inputTokens": output * 10, "outputTokens": output });
+        self.hears("thread/tokenUsage/updated", json!({ "threadId": thread, "turnId": turn, "tokenUsage": { "total": total } }))
+    }
+
+    fn answers(&mut self, id: u64, result: Value) -> Vec<AgentEvent> {
+        self.read(&json!({ "id": id, "result": result }))
+    }
+
+    fn refuses(&mut self, id: u64, message: &str) -> Vec<AgentEvent> {
+        self.read(&json!({ "id": id, "error": { "code": -32600, "message": message } }))
+    }
+
+    fn words(&mut self) -> Vec<Value> {
+        words(self.reader.as_mut())
+    }
+
+    /// The one thing that is said next.
+    fn says(&mut self, method: &str) -> Value {
+        let words = self.words();
+        let [message] = words.as_slice() else { panic!("{method}: {words:?}") };
+        assert_eq!(message["method"], method, "{message}");
+        message.clone()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.events.iter().any(|event| matches!(event, AgentEvent::Finished(_)))
+    }
+
+    fn end(self) -> SessionEnd {
+        close(self.events, false).0
+    }
+}
+
+#[test]
+fn a_turn_that_has_not_begun_is_broken_off_when_it_has() {
+    let mut talk = Talk::asked();
+
+    assert!(talk.reader.interrupt());
+    assert_eq!(talk.words(), [Value::Null; 0], "Codex refuses to break off what has not begun");
+    talk.tells("turn/started", json!({ "turn": { "id": "u" } }));
+
+    assert_eq!(talk.says("turn/interrupt")["params"], json!({ "threadId": "t", "turnId": "u" }));
+    assert!(!talk.reader.say("More."));
+    talk.ends("u", "interrupted");
+    assert_eq!(talk.end(), SessionEnd::Interrupted);
+}
+
+#[test]
+fn there_is_nothing_to_break_off_before_a_turn_and_after_it() {
+    let mut before = Talk::of(&Opening::default());
+    let mut after = Talk::working();
+    after.ends("u", "completed");
+
+    assert!(!before.reader.interrupt() && !after.reader.interrupt());
+}
+
+#[test]
+fn what_is_said_early_goes_into_the_turn_when_it_has_begun() {
+    let mut talk = Talk::asked();
+
+    assert!(talk.reader.say("Left."));
+    assert_eq!(talk.words(), [Value::Null; 0]);
+    talk.tells("turn/started", json!({ "turn": { "id": "u" } }));
+
+    let steer = talk.says("turn/steer");
+    assert_eq!((&steer["params"]["expectedTurnId"], &steer["params"]["input"][0]["text"]), (&json!("u"), &json!("Left.")));
+}
+
+#[test]
+fn what_came_too_late_for_a_turn_is_asked_in_one_of_its_own() {
+    let mut talk = Talk::working();
+    assert!(talk.reader.say("Left."));
+    let id = talk.says("turn/steer")["id"].as_u64().unwrap();
+
+    talk.ends("u", "completed");
+    assert!(!talk.is_finished(), "who said it is owed an answer");
+    talk.refuses(id, "no active turn to steer");
+
+    assert_eq!(talk.says("turn/start")["params"]["input"][0]["text"], "Left.");
+    talk.ends("v", "completed");
+    assert_eq!(talk.end(), SessionEnd::Completed);
+}
+
+#[test]
+fn what_arrived_at_the_last_moment_ends_with_its_turn() {
+    let mut talk = Talk::working();
+    talk.reader.say("Left.");
+    let id = talk.says("turn/steer")["id"].as_u64().unwrap();
+
+    talk.ends("u", "completed");
+    talk.answers(id, json!({ "turnId": "u" }));
+
+    assert!(talk.is_finished() && talk.words().is_empty());
+}
+
+#[test]
+fn what_a_failed_turn_did_not_hear_is_not_asked() {
+    let mut talk = Talk::working();
+    talk.reader.say("Left.");
+    let id = talk.says("turn/steer")["id"].as_u64().unwrap();
+
+    talk.refuses(id, "this turn hears nothing");
+    talk.ends("u", "failed");
+
+    assert!(talk.words().is_empty());
+    assert!(matches!(talk.end(), SessionEnd::Crashed { .. }));
+}
+
+#[test]
+fn a_conversation_that_goes_on_pays_for_what_comes_after_what_it_says_it_had_used() {
+    let going_on = Opening { resume: Some("t".to_owned()), used_before: Usage { output: 1, ..Usage::default() }, ..Opening::default() };
+    let mut talk = Talk::of(&going_on);
+    talk.words();
+    talk.answers(2, json!({ "thread": { "id": "t" }, "model": "m" }));
+    talk.words();
+    talk.answers(3, json!({ "turn": { "id": "u" } }));
+
+    talk.uses("t", "an-earlier-turn", 100);
+    talk.uses("t", "u", 130);
+
+    let (_, report) = close(talk.events, false);
+    assert_eq!((report.turns, report.spent[0].usage.output), (1, 30));
+}
+
+#[test]
+fn an_agent_that_was_set_to_work_says_nothing_here_and_is_paid() {
+    let mut talk = Talk::working();
+    let said = json!({ "threadId": "child", "item": { "type": "agentMessage", "id": "1", "text": "Child." } });
+
+    let told = talk.hears("item/completed", said);
+    talk.hears("turn/completed", json!({ "threadId": "child", "turn": { "id": "w", "status": "completed" } }));
+    talk.uses("child", "w", 7);
+
+    assert_eq!((told, talk.is_finished()), (vec![AgentEvent::Working], false));
+    let (_, report) = close(talk.events, false);
+    assert_eq!((report.turns, report.spent[0].usage.output, report.claim), (0, 7, None));
+}
+
+#[test]
+fn another_model_that_takes_over_has_its_own_price() {
+    let mut talk = Talk::working();
+    talk.uses("t", "u", 10);
+
+    talk.tells("model/rerouted", json!({ "turnId": "u", "fromModel": "gpt-5.5", "toModel": "gpt-5.4" }));
+    talk.uses("t", "u", 15);
+
+    let (_, report) = close(talk.events, false);
+    let models: Vec<_> = report.spent.iter().map(|spending| (spending.model.as_str(), spending.usage.output)).collect();
+    assert_eq!(models, [("gpt-5.5", 10), ("gpt-5.4", 5)]);
+}
+
+#[test]
+fn what_is_asked_of_us_is_declined_where_there_is_a_box() {
+    let mut talk = Talk::working();
+    let asked = |id: &Value, method: &str| json!({ "id": id, "method": method, "params": {} });
+
+    let known = talk.read(&asked(&json!("a"), "item/commandExecution/requestApproval"));
+    let unknown = talk.read(&asked(&json!(1), "attestation/generate"));
+
+    assert_eq!((known, unknown), (vec![AgentEvent::Working], vec![AgentEvent::Unknown("attestation/generate".to_owned())]));
+    let words = talk.words();
+    assert_eq!(words[0], json!({ "id": "a", "result": { "decision": "decline" } }));
+    assert_eq!((&words[1]["id"], &words[1]["error"]["code"]), (&json!(1), &json!(-32601)));
+}
+
+#[test]
+fn lines_of_an_unknown_kind_and_broken_ones_are_told_apart() {
+    let unknown = |kind: &str| vec![AgentEvent::Unknown(kind.to_owned())];
+    let mut talk = Talk::working();
+
+    assert_eq!(talk.tells("brand/new", json!({})), unknown("brand/new"));
+    assert_eq!(talk.tells("item/completed", json!({ "item": { "type": "brandNew", "id": "1" } })), unknown("item/completed"));
+    assert_eq!(talk.ends("u", "bored"), unknown("turn/completed"));
+    assert_eq!(talk.read(&json!({ "level": "info" })), unknown("no message of the protocol"));
+    assert_eq!(talk.answers(1, json!({})), unknown("an answer to nothing that was asked"));
+    assert_eq!(talk.read(&json!("starting up")), [AgentEvent::Garbage]);
+}
+
+proptest! {
+    #[test]
+    fn a_line_with_a_wrong_byte_never_panics(which in any::<proptest::sample::Index>(), at in any::<proptest::sample::Index>(), byte in any::<u8>()) {
+        let lines: Vec<String> = Recording::named("write-file").printed();
+        let mut line = which.get(&lines).clone().into_bytes();
+        let at = at.index(line.len());
+        line[at] = byte;
+        let mut events = Vec::new();
+
+        Talk::working().reader.read(&line, &mut events);
+
+        prop_assert!(!events.is_empty());
+    }
+}
