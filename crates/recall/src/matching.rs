@@ -1,14 +1,17 @@
 //! Finding the records that speak about what somebody is about to try.
 //!
-//! Pure: no files, no clock. [`Terms`] are what a text is compared by, [`Likeness`] is how much of two sides goes together,
-//! [`decide`] says whether that is enough and why, and [`Index`] finds among many records those worth comparing.
+//! No clock, and but for one place no files. [`Terms`] are what a text is compared by, [`Likeness`] is how much of two sides goes together,
+//! [`decide`] says whether that is enough and why, and [`Index`] finds among many records those worth comparing. [`open`]
+//! alone touches files: it keeps an index in one.
 
+mod cache;
 mod decision;
 mod index;
 mod likeness;
 mod text;
 mod words;
 
+pub use cache::{Origin, fingerprint, open};
 pub use decision::{Bar, Bars, Decision, Overlap, Reason, decide, likeness_of_texts};
 pub use index::{Damaged, Fingerprint, Hit, Index, Meaning, Place};
 pub use likeness::{Likeness, Side};
@@ -38,7 +41,7 @@ pub struct Findable<'a> {
     pub route: &'a str,
     /// What goes wrong for who does it otherwise.
     pub trap: &'a str,
-    /// What was seen when it failed, and what to do instead.
+    /// What was seen when it failed.
     pub observation: &'a str,
     /// The files that it is about.
     pub files: &'a [&'a str],

@@ -1,6 +1,6 @@
 //! What two sides have in common: one word of the one with one word of the other, and the same seen from either.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 
 use super::text::{Kind, Terms};
 use super::words;
@@ -78,16 +78,20 @@ impl Likeness {
 /// Which terms go together: equal keys first, then as many as can be of those where one begins the other. No term is in
 /// two pairs, and the two sides can be exchanged without changing how many pairs there are or what they weigh.
 pub(super) fn pairs<'a>(one: &Side<'a>, other: &Side<'a>) -> Vec<Pair<'a>> {
-    let mut found = Vec::new();
-    let of_other: BTreeMap<&str, f32> = other.0.iter().copied().collect();
-    for (key, weight) in &one.0 {
-        if let Some(opposite) = of_other.get(key) {
-            found.push(Pair { one: key, other: key, weight: weight.min(*opposite) });
+    let (mut found, mut lefts, mut rights) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ones, mut others) = (one.0.iter().copied().peekable(), other.0.iter().copied().peekable());
+    // Both are in the order of their keys.
+    while let (Some((one, weight)), Some((other, opposite))) = (ones.peek().copied(), others.peek().copied()) {
+        match one.cmp(other) {
+            Ordering::Equal => found.push(Pair { one, other, weight: weight.min(opposite) }),
+            Ordering::Less => lefts.push((one, weight)),
+            Ordering::Greater => rights.push((other, opposite)),
         }
+        ones.next_if(|(key, _)| *key <= other);
+        others.next_if(|(key, _)| *key <= one);
     }
-    let is_left = |key: &str| !found.iter().any(|pair| pair.one == key);
-    let lefts: Vec<(&str, f32)> = one.0.iter().copied().filter(|(key, _)| is_left(key)).collect();
-    let rights: Vec<(&str, f32)> = other.0.iter().copied().filter(|(key, _)| is_left(key)).collect();
+    lefts.extend(ones);
+    rights.extend(others);
     found.extend(beginnings(&lefts, &rights));
     found
 }

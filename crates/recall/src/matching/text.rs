@@ -4,6 +4,7 @@
 //! more; a word counts by its stem. Words are found as Unicode says, in any script: runs of Han and Hangul, which have no
 //! spaces, count by pairs of characters.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use unicode_normalization::UnicodeNormalization;
@@ -93,7 +94,7 @@ impl Terms {
 
     /// Adds those of `text`.
     pub(super) fn read(&mut self, text: &str) {
-        let composed: String = text.nfkc().collect();
+        let composed: Cow<'_, str> = if text.is_ascii() { text.into() } else { text.nfkc().collect::<String>().into() };
         let mut before = String::new();
         for chunk in composed.split_whitespace() {
             let chunk = chunk.trim_matches(|character: char| !is_part_of_name(character));
@@ -150,6 +151,13 @@ impl Terms {
     }
 
     fn read_words(&mut self, text: &str) {
+        if text.is_ascii() {
+            // Most of what is read. What is left to split at is nothing that Unicode would say more about.
+            for part in text.split(|character: char| !character.is_ascii_alphanumeric()).filter(|part| !part.is_empty()) {
+                humps(part).into_iter().for_each(|hump| self.read_word(hump));
+            }
+            return;
+        }
         for word in text.unicode_words() {
             for part in word.split(['_', '.', ':', '\'', '’']) {
                 for hump in humps(part) {
@@ -203,6 +211,9 @@ pub(super) fn fold(text: &str) -> String {
 
 /// `useDeferredValue` is `use`, `Deferred`, `Value`; `HTTPServer` is `HTTP`, `Server`.
 fn humps(word: &str) -> Vec<&str> {
+    if !word.chars().skip(1).any(char::is_uppercase) {
+        return vec![word];
+    }
     let characters: Vec<(usize, char)> = word.char_indices().collect();
     let mut cuts = vec![0];
     for window in characters.windows(3) {

@@ -407,7 +407,7 @@ const PALE: &[&str] = &[
     "year",
 ];
 
-/// Short names that stand for longer ones. The left side is replaced by the right one.
+/// Short names that stand for longer ones. The left side is replaced by the right one. Sorted by the left side.
 const ALIASES: &[(&str, &str)] = &[
     ("auth", "authentication"),
     ("cert", "certificate"),
@@ -436,8 +436,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("kube", "kubernetes"),
     ("lib", "library"),
     ("mem", "memory"),
-    ("msg", "message"),
     ("mongo", "mongodb"),
+    ("msg", "message"),
     ("param", "parameter"),
     ("params", "parameter"),
     ("perf", "performance"),
@@ -507,7 +507,7 @@ pub(super) fn is_everywhere(name: &str) -> bool {
 
 /// The longer name that a folded word stands for, or the word.
 pub(super) fn full_name(word: &str) -> &str {
-    ALIASES.iter().find(|(short, _)| *short == word).map_or(word, |(_, full)| full)
+    ALIASES.binary_search_by(|(short, _)| (*short).cmp(word)).map_or(word, |found| ALIASES[found].1)
 }
 
 /// A word that begins another counts as the same matter from this length on: `config` and `configuration`.
@@ -574,6 +574,7 @@ mod tests {
             let unsorted = list.windows(2).find(|pair| pair[0] >= pair[1]);
             assert_eq!(unsorted, None);
         }
+        assert!(ALIASES.is_sorted_by(|one, other| one.0 < other.0));
     }
 
     #[test]

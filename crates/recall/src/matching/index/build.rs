@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::bytes::{Entry, NO_PROJECT, Packed, Parts, Sections};
 use super::{Damaged, Field, Findable, Fingerprint, Index, Kind, Place, fields_of};
+use crate::Record;
 
 impl Index {
     /// Makes an index of records. Their order is kept: where two fit equally well, the earlier one is shown first.
@@ -12,9 +13,29 @@ impl Index {
         for (place, record) in records {
             builder.add(place, &record);
         }
-        let bytes = builder.finish(fingerprint);
-        let sections = Sections::head(&bytes);
-        Self { bytes, sections }
+        builder.into_index(fingerprint)
+    }
+
+    /// Makes an index of records as they are kept.
+    pub fn of_records<'a>(fingerprint: Fingerprint, records: impl IntoIterator<Item = (Place, &'a Record)>) -> Self {
+        let mut builder = Builder::default();
+        for (place, record) in records {
+            let files: Vec<&str> = record.files.iter().map(String::as_str).collect();
+            let dependencies: Vec<&str> = record.dependencies.iter().map(|dependency| dependency.name.as_str()).collect();
+            builder.add(
+                place,
+                &Findable {
+                    polarity: record.polarity,
+                    route: &record.route,
+                    trap: record.trap.as_deref().unwrap_or_default(),
+                    observation: record.observation.as_deref().unwrap_or_default(),
+                    files: &files,
+                    dependencies: &dependencies,
+                    project: record.project.as_deref(),
+                },
+            );
+        }
+        builder.into_index(fingerprint)
     }
 
     /// Takes an index from what [`Index::as_bytes`] gave.
@@ -90,6 +111,12 @@ impl Builder {
             self.postings.push(Vec::new());
         }
         number
+    }
+
+    fn into_index(self, fingerprint: Fingerprint) -> Index {
+        let bytes = self.finish(fingerprint);
+        let sections = Sections::head(&bytes);
+        Index { bytes, sections }
     }
 
     /// Puts terms in the order of their keys, and everything in its section.

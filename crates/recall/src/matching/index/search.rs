@@ -11,7 +11,7 @@ use crate::matching::text::{Kind, Terms, fold};
 use crate::matching::{Approach, words};
 
 /// How many records are compared with an approach. What fits stands far above the middle of what BM25F brings up.
-const COMPARED: usize = 192;
+const COMPARED: usize = 128;
 /// How many words of the index one word of an approach may begin.
 const MOST_BEGUN: usize = 24;
 /// The constants of BM25: how soon a term is said often enough, and how much long fields are held back.
@@ -68,12 +68,19 @@ impl Index {
 
     /// The records that a term, or a model, brings up, with what BM25F gives them as a share of what it could give.
     fn bring_up(&self, terms: &Terms, meaning: Option<&Meaning<'_>>) -> Vec<(u32, f32)> {
-        let wanted = self.wanted(terms);
+        let mut wanted = self.wanted(terms);
         let whole: f32 = wanted.iter().map(|wanted| wanted.weight).sum();
+        // The rarest first: what is in one of 32 records need not bring any up once rarer terms did. It is compared all the same.
+        wanted.sort_by_key(|wanted| self.sections.postings(&self.bytes, wanted.number).count);
+        let many = (self.len() / 32).max(1_000);
         let mut scores = vec![0.0_f32; self.len()];
         let mut touched: Vec<u32> = Vec::new();
         for Wanted { number, weight } in wanted {
-            for (record, mask) in self.sections.postings(&self.bytes, number) {
+            let postings = self.sections.postings(&self.bytes, number);
+            if postings.count > many && touched.len() >= COMPARED {
+                break;
+            }
+            for (record, mask) in postings {
                 let Some(score) = scores.get_mut(record as usize) else { continue };
                 if *score == 0.0 {
                     touched.push(record);
@@ -514,5 +521,24 @@ mod tests {
 
         assert_eq!(kept.search(&approach, &Bars::default(), None, 6), fresh.search(&approach, &Bars::default(), None, 6));
         assert_eq!((kept.len(), kept.is_empty()), (7, false));
+    }
+
+    #[test]
+    fn records_are_found_as_they_are_kept() {
+        let id = proctor_domain::RecordId::from_bits(1);
+        let record = crate::Record {
+            trap: Some("default-features must be off".to_owned()),
+            files: vec!["Cargo.toml".to_owned()],
+            dependencies: vec![crate::Dependency::parse("reqwest@0.12")],
+            project: Some("atlas".to_owned()),
+            ..crate::Record::new(id, Polarity::Works, "switch reqwest to rustls for musl")
+        };
+
+        let index = Index::of_records(Fingerprint::default(), [(NOWHERE, &record)]);
+        let approach = Approach { text: "use rustls for the musl build", dependencies: &["reqwest"], ..Approach::default() };
+        let hits = index.search(&approach, &Bars::default(), None, 6);
+
+        assert_eq!(hits.iter().map(|hit| hit.decision.dependencies.clone()).collect::<Vec<_>>(), [["reqwest"]]);
+        assert_eq!(hits[0].decision.to_string(), "the same words (85 %; words: musl, rustls; packages: reqwest)");
     }
 }
