@@ -33,11 +33,12 @@ pub use relay::run_acp_relay;
 pub(crate) struct Acp;
 
 /// Where agents that are known keep their state and their login, below the home, and the variable that names another place.
-const FOLDERS: [(&str, Option<&str>); 6] = [
+const FOLDERS: [(&str, Option<&str>); 7] = [
     (".claude", Some("CLAUDE_CONFIG_DIR")),
     (".claude.json", None),
     (".codex", Some("CODEX_HOME")),
     (".gemini", None),
+    (".cache/opencode", None),
     (".local/share/opencode", None),
     (".local/state/opencode", None),
 ];

@@ -8,6 +8,7 @@
 //! Every byte of the agent goes to the host as it comes, requests that are served here too: so the transcript is whole, and it
 //! is the host that takes secrets out of it. The host knows by the same [`Rights`] what it need not answer.
 
+mod desk;
 mod files;
 mod kept;
 mod lines;
@@ -25,17 +26,13 @@ use std::time::Instant;
 use proctor_process::{Child, ExitState, Program, Signal, Signals, Sink, Stdin};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
-use super::speech::{self, Asked, FAILED, NO_SUCH_METHOD, WRONG_PARAMETERS};
-use super::wire::Line;
+use super::speech::{self, Asked, FAILED};
 use crate::host::input::Input;
+use desk::{Desk, answer};
 use lines::Lines;
 pub(super) use rights::Rights;
-use serde::Deserialize;
-use stream::Out;
-use terminals::Terminals;
+use stream::{ToAgent, ToHost};
 
 /// The command's name.
 pub(super) const COMMAND: &str = "acp-relay";
@@ -44,38 +41,6 @@ pub(super) const COMMAND: &str = "acp-relay";
 const CHUNK: usize = 64 * 1024;
 /// What an agent may leave unread of its answers before it is heard no further: it asks for more than it takes.
 const UNREAD: usize = 32 * 1024 * 1024;
-
-/// What a request comes to that is not done: a code and a sentence.
-#[derive(Debug, PartialEq, Eq)]
-struct Refusal {
-    code: i64,
-    message: String,
-}
-
-impl Refusal {
-    fn failed(message: String) -> Self {
-        Self { code: FAILED, message }
-    }
-
-    fn wrong(message: String) -> Self {
-        Self { code: WRONG_PARAMETERS, message }
-    }
-
-    fn not_served(message: &str) -> Self {
-        Self { code: NO_SUCH_METHOD, message: message.to_owned() }
-    }
-}
-
-/// The parameters of a request. Nothing of it is passed over that can't be read: it would be another file or command then.
-fn taken<'a, T: Deserialize<'a>>(params: &'a str) -> Result<T, Refusal> {
-    serde_json::from_str(params).map_err(|error| Refusal::wrong(format!("failed to read the parameters: {error}")))
-}
-
-/// An answer, now or when there is one.
-enum Served {
-    Now(Result<Value, Refusal>),
-    Later,
-}
 
 /// Runs an agent's program and stands beside it until it ends. `arguments` come after the command.
 pub fn run_acp_relay(arguments: &[OsString]) -> ExitCode {
@@ -87,7 +52,7 @@ pub fn run_acp_relay(arguments: &[OsString]) -> ExitCode {
         Err(reason) => {
             // So the host hears it in the answer to its first request, and not as an exit code.
             let refusal = speech::refuse_ours(Asked::Initialize, FAILED, &reason);
-            let _ = Out::open().and_then(|mut out| out.pass(format!("{refusal}\n").as_bytes()));
+            let _ = ToHost::open().and_then(|mut host| host.add(&refusal));
             ExitCode::from(127)
         }
     }
@@ -136,12 +101,11 @@ fn begin(rights: Rights, program: &OsString, arguments: &[OsString]) -> Result<R
         agent,
         signals,
         from_host: Some(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(|errno| cannot(errno.into()))?),
-        to_host: Out::open().map_err(cannot)?,
-        to_agent: Some(to_agent),
+        to_host: ToHost::open().map_err(cannot)?,
+        to_agent: ToAgent::new(to_agent),
         from_agent,
         lines: Lines::default(),
-        rights,
-        terminals: Terminals::new(environment),
+        desk: Desk::new(rights, environment),
         buffer: vec![0; CHUNK],
     })
 }
@@ -152,13 +116,11 @@ struct Relay {
     signals: Signals,
     /// What the host says, until its end.
     from_host: Option<OwnedFd>,
-    to_host: Out,
-    /// What the agent reads, until it reads no more or has heard all.
-    to_agent: Option<Input>,
+    to_host: ToHost,
+    to_agent: ToAgent,
     from_agent: Option<OwnedFd>,
     lines: Lines,
-    rights: Rights,
-    terminals: Terminals,
+    desk: Desk,
     buffer: Vec<u8>,
 }
 
@@ -174,7 +136,7 @@ impl Relay {
             }
             self.hear_agent(CHUNK);
             self.look_at_terminals();
-            self.speak();
+            self.to_agent.write(self.from_host.is_none());
             if let Some(state) = self.agent.try_wait()? {
                 let held = self.from_agent.as_ref().map_or(0, |pipe| rustix::pipe::fcntl_getpipe_size(pipe).unwrap_or(CHUNK));
                 self.hear_agent(held);
@@ -185,7 +147,7 @@ impl Relay {
 
     /// Whether the agent is heard: not while it leaves too much unread of what it was answered.
     fn is_heard(&self) -> bool {
-        self.to_agent.as_ref().is_none_or(|input| input.unread_length() < UNREAD)
+        self.to_agent.unread_length() < UNREAD
     }
 
     /// Waits until there is something to do; whether the host has said something.
@@ -193,14 +155,14 @@ impl Relay {
         let sources: Vec<BorrowedFd<'_>> = [self.signals.fd(), self.agent.as_fd()]
             .into_iter()
             .chain(self.from_agent.as_ref().filter(|_| self.is_heard()).map(AsFd::as_fd))
-            .chain(self.terminals.sources())
+            .chain(self.desk.terminals.sources())
             .chain(self.from_host.as_ref().map(AsFd::as_fd))
             .collect();
-        let unread = self.to_agent.as_ref().and_then(Input::unread).map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::OUT));
+        let unread = self.to_agent.unread().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::OUT));
         let read = sources.into_iter().map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN));
         // The host is the last one.
         let mut polled: Vec<PollFd<'_>> = unread.into_iter().chain(read).collect();
-        let limit = self.terminals.next_look().map(|at| at.saturating_duration_since(Instant::now()));
+        let limit = self.desk.terminals.next_look().map(|at| at.saturating_duration_since(Instant::now()));
         let limit = limit
             .map(|limit| Timespec { tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX), tv_nsec: limit.subsec_nanos().into() });
         match rustix::event::poll(&mut polled, limit.as_ref()) {
@@ -213,11 +175,7 @@ impl Relay {
     fn hear_host(&mut self) {
         let Some(pipe) = &self.from_host else { return };
         match rustix::io::read(pipe, &mut self.buffer[..]) {
-            Ok(length @ 1..) => {
-                if let Some(input) = &mut self.to_agent {
-                    input.push(&self.buffer[..length]);
-                }
-            }
+            Ok(length @ 1..) => self.to_agent.pass(&self.buffer[..length]),
             Err(Errno::INTR | Errno::AGAIN) => {}
             Ok(_) | Err(_) => self.from_host = None,
         }
@@ -246,60 +204,16 @@ impl Relay {
         if self.to_host.pass(bytes).is_err() {
             self.from_agent = None;
         }
-        let (terminals, rights, to_agent) = (&mut self.terminals, self.rights, &mut self.to_agent);
-        self.lines.push(bytes, &mut |line| {
-            let Some(Line::Request { id, method, params }) = Line::of(line) else { return };
-            let Some(served) = serve(terminals, rights, id, &method, params) else { return };
-            if let (Served::Now(outcome), Some(input)) = (served, to_agent.as_mut()) {
-                input.push(answer(id, outcome).as_bytes());
-            }
-        });
+        let (desk, to_agent) = (&mut self.desk, &mut self.to_agent);
+        self.lines.push(bytes, &mut |line| desk.hear(line).iter().for_each(|message| to_agent.add(message)));
     }
 
     fn look_at_terminals(&mut self) {
-        let news = self.terminals.look();
-        if let Some(input) = &mut self.to_agent {
-            news.answers.into_iter().for_each(|(id, outcome)| input.push(answer(&id, outcome).as_bytes()));
-        }
+        let news = self.desk.terminals.look();
         for note in news.notes {
-            // An agent that says nothing more has nobody who would want to know.
-            let _ = self.to_host.note(&note);
+            // Without a host there is nobody who would want to know.
+            let _ = self.to_host.add(&note);
         }
+        news.answers.into_iter().for_each(|(id, outcome)| self.to_agent.add(&answer(&id, outcome)));
     }
-
-    /// Tells the agent what it has not read yet. Its input ends where the host's words do.
-    fn speak(&mut self) {
-        let Some(input) = &mut self.to_agent else { return };
-        if !input.write() || (self.from_host.is_none() && input.is_empty()) {
-            self.to_agent = None;
-        }
-    }
-}
-
-/// What a request comes to; `None` where it is none of those that are served here, and the host answers.
-fn serve(terminals: &mut Terminals, rights: Rights, id: &RawValue, method: &str, params: &str) -> Option<Served> {
-    if !Rights::concern(method) {
-        return None;
-    }
-    if let Err(refusal) = rights.allow(method) {
-        return Some(Served::Now(Err(refusal)));
-    }
-    Some(match method {
-        "fs/read_text_file" => Served::Now(files::read(params)),
-        "fs/write_text_file" => Served::Now(files::write(params)),
-        "terminal/create" => Served::Now(terminals.create(params)),
-        "terminal/output" => Served::Now(terminals.output(params)),
-        "terminal/kill" => Served::Now(terminals.kill(params)),
-        "terminal/release" => Served::Now(terminals.release(params)),
-        "terminal/wait_for_exit" => terminals.wait_for_exit(id, params),
-        _ => return None,
-    })
-}
-
-fn answer(id: &RawValue, outcome: Result<Value, Refusal>) -> String {
-    let message = match outcome {
-        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        Err(Refusal { code, message }) => speech::refuse(id, code, &message),
-    };
-    format!("{message}\n")
 }

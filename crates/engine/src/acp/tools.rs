@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::update::{CommandEnded, ToolChange};
+use super::update::{CommandEnded, Printed, ToolChange};
 use super::wire::parsed;
+use super::words::append;
 use crate::agent::AgentEvent;
 use crate::tools::ToolServer;
 
@@ -13,12 +14,14 @@ use crate::tools::ToolServer;
 const MOST: usize = 4096;
 /// Of how many commands is remembered what they printed.
 const COMMANDS: usize = 64;
+/// Bytes kept of what one printed.
+const PRINTED: usize = 16 * 1024;
 
 /// The calls that were told of.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     calls: BTreeMap<String, Call>,
-    /// What the commands printed that were run for the agent, by their terminals.
+    /// What commands printed, by their terminals.
     commands: BTreeMap<String, String>,
 }
 
@@ -53,11 +56,16 @@ impl Tools {
 
     /// Takes in that a command has ended that was run for the agent.
     pub(super) fn command_ended(&mut self, params: &str) {
-        let Some(CommandEnded { terminal_id, output }) = parsed(params) else { return };
-        if self.commands.len() >= COMMANDS {
+        if let Some(CommandEnded { terminal_id, output }) = parsed(params) {
+            self.printed(&Printed { terminal: terminal_id, data: output });
+        }
+    }
+
+    fn printed(&mut self, part: &Printed) {
+        if self.commands.len() >= COMMANDS && !self.commands.contains_key(&part.terminal) {
             self.commands.clear();
         }
-        self.commands.insert(terminal_id, output);
+        append(self.commands.entry(part.terminal.clone()).or_default(), &part.data, PRINTED);
     }
 
     /// Whether a call is under way.
@@ -93,6 +101,9 @@ impl Tools {
         // The input of one that is announced and not begun may be a part of it.
         let is_whole = failed.is_some() || change.status.as_deref() == Some("in_progress") || (has_input && !is_new);
         let id = change.tool_call_id.clone();
+        if let Some(part) = change.printed() {
+            self.printed(part);
+        }
         let call = self.calls.entry(id.clone()).or_default();
         call.learn(change);
         if is_whole {

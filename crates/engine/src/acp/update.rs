@@ -81,6 +81,24 @@ pub(super) struct ToolChange {
     pub(super) raw_output: Option<Value>,
     #[serde(default, deserialize_with = "listed")]
     content: Option<Vec<ToolContent>>,
+    #[serde(default, rename = "_meta", deserialize_with = "field")]
+    meta: ToolMeta,
+}
+
+/// What several agents tell beside the protocol of commands that they run themselves.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct ToolMeta {
+    #[serde(alias = "terminal_output_delta", deserialize_with = "field")]
+    terminal_output: Option<Printed>,
+}
+
+/// A part of what a command printed.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Printed {
+    #[serde(rename = "terminal_id")]
+    pub(super) terminal: String,
+    pub(super) data: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -179,6 +197,11 @@ impl Chunk {
 }
 
 impl ToolChange {
+    /// What is told here that a command printed.
+    pub(super) fn printed(&self) -> Option<&Printed> {
+        self.meta.terminal_output.as_ref()
+    }
+
     /// The command whose output is shown for what the tool said.
     pub(super) fn terminal(&self) -> Option<&str> {
         self.content.iter().flatten().find_map(|part| part.terminal.as_deref())

@@ -33,7 +33,7 @@ impl Words {
         }
         self.is_open = true;
         self.end_thought(events);
-        append(&mut self.text, chunk.text());
+        append(&mut self.text, chunk.text(), LONGEST);
         self.message = chunk.message_id.or(self.message.take());
     }
 
@@ -41,7 +41,7 @@ impl Words {
     pub(super) fn think(&mut self, chunk: &Chunk, events: &mut Vec<AgentEvent>) {
         self.is_open = true;
         self.end_text(events);
-        append(&mut self.thought, chunk.text());
+        append(&mut self.thought, chunk.text(), LONGEST);
     }
 
     /// Takes in that a tool is called.
@@ -92,8 +92,9 @@ impl Words {
     }
 }
 
-fn append(whole: &mut String, part: &str) {
-    let room = LONGEST.saturating_sub(whole.len());
+/// Adds a part to a text that is kept to so many bytes.
+pub(super) fn append(whole: &mut String, part: &str, most: usize) {
+    let room = most.saturating_sub(whole.len());
     let cut = (0..=room.min(part.len())).rev().find(|at| part.is_char_boundary(*at)).unwrap_or(0);
     whole.push_str(&part[..cut]);
 }

@@ -2,7 +2,9 @@
 //! `tests/fixtures/acp/README.md` for how each was recorded.
 
 mod recording;
-mod schema;
+pub(crate) mod schema;
+#[cfg(feature = "acp-v2")]
+mod second;
 mod serving;
 mod talk;
 
@@ -13,7 +15,7 @@ use proctor_domain::{Cost, MicroDollars, Timestamp};
 use proctor_engine::agent::AgentEvent;
 use proptest::prelude::*;
 
-use recording::{Recording, close, read_at_work, replay};
+use recording::{Recording, close, read_at_work, replay, result_text};
 use schema::Protocol;
 
 /// The end, turns, whether the model answered, and the last words.
@@ -50,6 +52,8 @@ fn a_tool_between_two_texts_makes_two_turns() {
         let results = events.iter().filter(|event| matches!(event, AgentEvent::ToolResult { failed: false, .. }));
         assert_eq!((calls.count(), results.count()), (1, 1), "{events:?}");
     }
+    let codex = Recording::named("codex-write-file").play();
+    assert!(codex.iter().any(|event| result_text(event) == Some("hi\n")), "{codex:?}");
     check("claude-thinking", (SessionEnd::Completed, 1, true, Some("It is done.")));
     let failed = Recording::named("claude-tool-failure").play();
     assert!(failed.iter().any(|event| matches!(event, AgentEvent::ToolResult { failed: true, text, .. } if text == "Exit code 3")));

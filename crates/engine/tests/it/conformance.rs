@@ -87,6 +87,7 @@ conformance!(@ with_acp, Acp,
     a_provider_that_asks_to_wait_for_good_is_waited_for_by_nobody,
     a_provider_that_asks_to_wait_for_an_hour_does_not_hold_the_session,
     a_provider_that_is_overloaded_is_one_that_asks_to_wait,
+    a_provider_that_asks_to_wait_once_is_waited_for,
     a_quota_that_is_used_up_says_until_when,
     an_answer_that_always_breaks_off_is_a_crash,
     an_answer_that_breaks_off_once_is_asked_for_again,
@@ -185,7 +186,8 @@ fn a_provider_that_asks_to_wait_once_is_waited_for(kind: EngineKind) {
     let Some((stage, report)) = play(kind, Case::IsSlowedDownOnce, &task("Do it.")) else { return };
 
     assert_eq!((outcome(&report), turns(&report)), (DONE, 1), "{}", stage.transcript());
-    assert!(stage.transcript().contains("429"), "{}", stage.transcript());
+    // The case is one. There are engines that say nothing of it.
+    assert!(stage.transcript().contains("429") || stage.asked() > 1, "{}", stage.transcript());
 }
 
 fn a_quota_that_is_used_up_says_until_when(kind: EngineKind) {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::speech::{FAILED, NOT_FOUND};
-use super::{Refusal, taken};
+use super::desk::{Refusal, taken};
 
 /// The most that is read at once. More than that no model takes in.
 const LARGEST: usize = 8 * 1024 * 1024;
@@ -33,10 +33,21 @@ struct Writing {
     content: String,
 }
 
-pub(super) fn read(params: &str) -> Result<Value, Refusal> {
+/// What a file that is not there comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    IsRefused,
+    /// For agents that can't tell this refusal from others, and take none of them for leave to write a new file.
+    IsEmpty,
+}
+
+pub(super) fn read(params: &str, missing: Missing) -> Result<Value, Refusal> {
     let Reading { path, line, limit } = taken(params)?;
     let refused = |error| refusal("read", &path, &error);
-    let file = open(&path, OFlags::RDONLY).map_err(refused)?;
+    let file = match open(&path, OFlags::RDONLY) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && missing == Missing::IsEmpty => return Ok(json!({ "content": "" })),
+        opened => opened.map_err(refused)?,
+    };
     let bytes = part(BufReader::new(file), line.unwrap_or(1), limit).map_err(refused)?;
     if bytes.len() > LARGEST {
         let message = format!("failed to read {}: it is over {LARGEST} bytes; ask for a part of it by `line` and `limit`", path.display());

@@ -1,6 +1,6 @@
 //! What an agent may ask of files and terminals.
 
-use super::Refusal;
+use super::desk::Refusal;
 use crate::agent::{Access, Permission};
 
 /// The requests that are served.

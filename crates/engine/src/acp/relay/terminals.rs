@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::speech;
+use super::desk::{Refusal, Served, taken};
+use super::in_words;
 use super::terminal::Terminal;
-use super::{Refusal, Served, in_words, taken};
 use crate::acp::Acp;
 use crate::agent::Engine;
 use crate::host::MARKER;

@@ -18,7 +18,7 @@ use crate::world::{DEAF, LIMIT, World, ended, host_program, is_gone, wait, world
 const AGENT: &str = r#"
 hear() { IFS= read -r heard || exit 0; printf 'client %s\n' "$heard" >> "$0.both"; }
 say() { printf 'agent %s\n' "$1" >> "$0.both"; printf '%s\n' "$1"; }
-hear; say '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+hear; say '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"NAME","version":"1"}}}'
 hear; say '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s-1"}}'
 hear
 while IFS= read -r line <&3; do
@@ -33,6 +33,7 @@ struct Asking {
     world: World,
     access: Access,
     permission: Permission,
+    name: &'static str,
     lines: Vec<String>,
     asked: usize,
 }
@@ -48,7 +49,7 @@ struct Answered {
 
 impl Asking {
     fn new() -> Self {
-        Self { world: world(&[]), access: Access::Full, permission: Permission::Bypass, lines: Vec::new(), asked: 0 }
+        Self { world: world(&[]), access: Access::Full, permission: Permission::Bypass, name: "asker", lines: Vec::new(), asked: 0 }
     }
 
     fn with(access: Access, permission: Permission) -> Self {
@@ -97,7 +98,7 @@ impl Asking {
 
     fn prepare(&mut self) {
         let script = self.world.path().join("agent");
-        write(&script, AGENT.as_bytes());
+        write(&script, AGENT.replace("NAME", self.name).as_bytes());
         write(&script.with_extension("lines"), format!("{}\n", self.lines.join("\n")).as_bytes());
         let setup = EngineSetup {
             program: "bash".into(),
@@ -210,6 +211,16 @@ fn what_is_no_text_file_is_an_error_that_says_why() {
         assert_eq!(answered.error(number), expected);
     }
     assert_eq!(answered.report.end, SessionEnd::Completed);
+}
+
+#[test]
+fn to_an_agent_that_takes_no_error_a_missing_file_is_an_empty_one() {
+    let asking = Asking { name: "gemini-cli", ..Asking::new() }.has("latin", b"caf\xe9\n");
+    let (missing, latin) = (asking.work("missing"), asking.work("latin"));
+
+    let answered = asking.ask(READ, json!({ "path": missing })).ask(READ, json!({ "path": latin })).run();
+
+    assert_eq!((&answered.answers[0], answered.error(1).0), (&json!({ "content": "" }), -32603));
 }
 
 #[test]

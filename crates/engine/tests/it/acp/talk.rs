@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::recording::{close, words};
 use super::schema::{Protocol, Side};
 
-/// A reader, and what came of it so far. What it says is held against the protocol.
+/// A reader, and what came of it so far. What both sides say is held against the protocol, but for what is odd.
 struct Talk {
     reader: Box<dyn Reader>,
     protocol: Protocol,
@@ -61,7 +61,18 @@ impl Talk {
     }
 
     fn hears(&mut self, message: &Value) -> Vec<AgentEvent> {
+        self.protocol.check(Side::Agent, message);
         self.hears_bytes(message.to_string().as_bytes())
+    }
+
+    /// Of an agent that does not keep to the protocol.
+    fn hears_odd(&mut self, message: &Value) -> Vec<AgentEvent> {
+        self.protocol.note(Side::Agent, message);
+        self.hears_bytes(message.to_string().as_bytes())
+    }
+
+    fn answers_oddly(&mut self, id: u64, result: Value) -> Vec<AgentEvent> {
+        self.hears_odd(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))
     }
 
     fn answers(&mut self, id: u64, result: Value) -> Vec<AgentEvent> {
@@ -73,11 +84,7 @@ impl Talk {
     }
 
     fn asks(&mut self, id: Value, method: &str, params: Value) -> Vec<AgentEvent> {
-        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        if method.starts_with("session/") && params_are_right(&message) {
-            self.protocol.check(Side::Agent, &message);
-        }
-        self.hears(&message)
+        self.hears(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
     }
 
     fn updates(&mut self, session: &str, update: Value) -> Vec<AgentEvent> {
@@ -88,12 +95,10 @@ impl Talk {
         self.updates(session, json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } }))
     }
 
-    /// What is said next. Requests and notices are those of the protocol.
+    /// What is said next.
     fn says(&mut self) -> Vec<Value> {
         let words = words(self.reader.as_mut());
-        for message in words.iter().filter(|message| message["method"].is_string() && message["method"] != "session/set_model") {
-            self.protocol.check(Side::Client, message);
-        }
+        words.iter().for_each(|message| self.protocol.check(Side::Client, message));
         words
     }
 
@@ -107,10 +112,6 @@ impl Talk {
             other => panic!("{other:?}"),
         }
     }
-}
-
-fn params_are_right(message: &Value) -> bool {
-    message["params"].is_object()
 }
 
 fn permission(session: &str, kind: &str) -> Value {
@@ -127,7 +128,7 @@ fn a_version_that_is_not_spoken_is_found_at_the_start() {
         let mut talk = Talk::of(&opening());
         talk.says();
 
-        talk.answers(1, json!({ "protocolVersion": version }));
+        talk.answers_oddly(1, json!({ "protocolVersion": version }));
 
         assert_eq!(talk.says(), [Value::Null; 0]);
         assert!(talk.crash().contains(told));
@@ -150,7 +151,7 @@ fn a_conversation_is_gone_on_with_in_the_best_way_that_there_is() {
     let way = |capabilities: Value| {
         let mut talk = Talk::of(&going_on());
         talk.says();
-        talk.answers(1, json!({ "protocolVersion": 1, "agentCapabilities": capabilities }));
+        talk.answers_oddly(1, json!({ "protocolVersion": 1, "agentCapabilities": capabilities }));
         let words = talk.says();
         assert_eq!(words[0]["params"]["sessionId"], "s-1");
         words[0]["method"].as_str().unwrap().to_owned()
@@ -173,7 +174,7 @@ fn mode_and_model_are_set_one_after_the_other_before_the_prompt() {
     let first = talk.says();
     talk.fails(3, -32603, "not as root");
     let second = talk.says();
-    talk.answers(4, Value::Null);
+    talk.answers_oddly(4, Value::Null);
     let third = talk.says();
 
     let told = |words: &[Value], key: &str| (words.len(), words[0]["method"].clone(), words[0]["params"][key].clone());
@@ -187,7 +188,8 @@ fn mode_and_model_are_set_one_after_the_other_before_the_prompt() {
 fn a_login_that_is_needed_names_the_ways_that_the_agent_offers() {
     let mut talk = Talk::of(&opening());
     talk.says();
-    talk.answers(1, json!({ "protocolVersion": 1, "authMethods": [{ "id": "key", "name": "API key" }, 7] }));
+    talk.answers_oddly(1, json!({ "protocolVersion": 1, "authMethods": [{ "id": "key", "name": "API key" }, 7] }));
+    talk.says();
 
     talk.fails(2, -32000, "Authentication required");
 
@@ -203,10 +205,10 @@ fn answers_to_nothing_that_was_asked_change_nothing() {
     let done = json!({ "stopReason": "end_turn" });
 
     for id in [0, 2, 3, 5, 6, u64::MAX] {
-        assert!(matches!(talk.answers(id, done.clone())[..], [AgentEvent::Unknown(_)]), "{id}");
+        assert!(matches!(talk.answers_oddly(id, done.clone())[..], [AgentEvent::Unknown(_)]), "{id}");
     }
     for id in [json!("1"), json!(-1), json!(1.5), json!([1]), Value::Null] {
-        talk.hears(&json!({ "jsonrpc": "2.0", "id": id, "result": done }));
+        talk.hears_odd(&json!({ "jsonrpc": "2.0", "id": id, "result": done }));
     }
 
     assert_eq!(talk.says(), [Value::Null; 0]);
@@ -223,7 +225,7 @@ fn what_was_said_before_or_by_another_session_is_no_word_of_this_one() {
     talk.chunk("s-1", "Of old.");
     talk.updates("s-1", json!({ "sessionUpdate": "tool_call", "toolCallId": "t", "title": "Old", "status": "completed" }));
     talk.updates("s-1", json!({ "sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": { "amount": 1.0, "currency": "USD" } }));
-    talk.answers(2, Value::Null);
+    talk.answers_oddly(2, Value::Null);
     talk.says();
     talk.chunk("s-2", "Of another.");
     talk.chunk("s-1", "Of now.");
@@ -243,7 +245,6 @@ fn a_question_is_answered_by_what_the_session_may_do_whoever_asks() {
         let mut talk = Talk::prompted_for(opening);
         talk.asks(json!("q"), "session/request_permission", permission("s-1", kind));
         let words = talk.says();
-        talk.protocol.check(Side::Client, &words[0]);
         words[0]["result"]["outcome"]["optionId"].as_str().unwrap().to_owned()
     };
     let looking = Opening { access: Access::ReadOnly, ..opening() };
@@ -301,9 +302,7 @@ fn a_question_outside_of_the_work_is_answered_as_cancelled() {
 
     for talk in [&mut early, &mut broken_off] {
         talk.asks(json!(7), "session/request_permission", permission("s-1", "read"));
-        let words = talk.says();
-        talk.protocol.check(Side::Client, &words[0]);
-        assert_eq!(words[0]["result"]["outcome"]["outcome"], "cancelled");
+        assert_eq!(talk.says()[0]["result"]["outcome"]["outcome"], "cancelled");
     }
 }
 
@@ -320,16 +319,17 @@ fn what_is_not_served_is_refused_and_what_is_not_known_is_counted_too() {
     let mut counted = 0;
     for (position, (method, params, code, unknown)) in asked.into_iter().enumerate() {
         let id = json!(format!("id {position}"));
-        let events = talk.asks(id.clone(), method, params);
+        let events = talk.hears_odd(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         let words = talk.says();
 
         assert_eq!((words.len(), &words[0]["id"], &words[0]["error"]["code"]), (1, &id, &json!(code)), "{method}");
         assert_eq!(events.iter().filter(|event| matches!(event, AgentEvent::Unknown(_))).count(), unknown, "{method}");
         counted += u64::try_from(unknown).unwrap();
     }
-    talk.hears(&json!({ "jsonrpc": "2.0", "method": "invented" }));
-    talk.updates("s-1", json!({ "sessionUpdate": "invented" }));
-    talk.hears(&json!({ "level": "info" }));
+    talk.hears_odd(&json!({ "jsonrpc": "2.0", "method": "invented" }));
+    let invented = json!({ "sessionId": "s-1", "update": { "sessionUpdate": "invented" } });
+    talk.hears_odd(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": invented }));
+    talk.hears_odd(&json!({ "level": "info" }));
     talk.hears_bytes(b"Starting up.");
 
     assert_eq!(talk.says(), [Value::Null; 0]);
@@ -388,7 +388,7 @@ fn every_reason_to_stop_has_its_end() {
     let ended = |reason: &str| {
         let mut talk = Talk::prompted();
         talk.chunk("s-1", "Words.");
-        talk.answers(5, json!({ "stopReason": reason }));
+        talk.answers_oddly(5, json!({ "stopReason": reason }));
         talk.end().0
     };
 

@@ -17,9 +17,8 @@ const ENGINES: [(&str, &[&str]); 5] = [
 const MONEY_CAP: &str = "a_money_cap_holds_after_the_turn_that_breaks_it";
 
 /// Why a behaviour is no test of an engine, or why its test shows nothing.
-const REASONS: [(&str, &str, &str); 3] = [
+const REASONS: [(&str, &str, &str); 2] = [
     ("`acp`", MONEY_CAP, "it tells what it used when it is done, and no sooner"),
-    ("`acp`", "a_provider_that_asks_to_wait_once_is_waited_for", "the protocol has no word for an agent that tries again"),
     ("`acp`", "a_model_without_a_price_costs_nobody_knows_what", "the adapter takes no model that it does not list itself"),
 ];
 

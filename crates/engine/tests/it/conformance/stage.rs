@@ -11,6 +11,7 @@ use proctor_process::durable::{self, Durability};
 use proctor_testkit::loopback;
 
 use super::{acp, claude, codex, opencode, scripted};
+use crate::acp::schema::Protocol;
 use crate::world::{LIMIT, World, ended, host_program, wait, world};
 
 /// What is to happen.
@@ -209,6 +210,9 @@ impl Stage {
     /// Runs a further session to its end.
     pub(crate) fn play(&mut self, task: &AgentTask) -> SessionReport {
         let report = ended(wait(&mut self.start(task)));
+        if self.kind == EngineKind::Acp {
+            Protocol::new().check_printed(&self.transcript(), task.resume.is_some());
+        }
         // A stage has one conversation.
         if let Some(spending) = report.agent.as_ref().and_then(|agent| agent.spent.first()) {
             self.used = spending.usage;
@@ -220,11 +224,23 @@ impl Stage {
         self.world.read(TRANSCRIPT)
     }
 
-    /// Whether the last request to the model held this text; always, where there is no model to ask.
+    /// Whether the last request to the model that offered it tools held this text; always, where there is no model to ask. What
+    /// is asked on the side, such as a title, offers none and comes at any time.
     pub(crate) fn model_saw(&self, text: &str) -> bool {
-        let Some(model) = &self.model else { return true };
+        self.model.is_none() || self.work_requests().last().is_some_and(|body| body.contains(text))
+    }
+
+    /// How often the model was asked, where there is one to ask.
+    pub(crate) fn asked(&self) -> usize {
+        self.work_requests().len()
+    }
+
+    /// The requests that offered tools to the model.
+    fn work_requests(&self) -> Vec<String> {
         let asks = |path: &str| ["/v1/messages", "/v1/chat/completions", "/v1/responses"].contains(&path);
-        model.requests().iter().rfind(|request| asks(&request.path)).is_some_and(|request| request.body.contains(text))
+        let requests = self.model.iter().flat_map(|model| model.requests());
+        let work = requests.filter(|request| asks(&request.path) && request.body.contains(r#""tools":[{"#));
+        work.map(|request| request.body).collect()
     }
 }
 
