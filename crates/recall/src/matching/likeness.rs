@@ -162,6 +162,23 @@ mod tests {
         assert_eq!(likeness("port", "portable").shared, 0);
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_two_texts_are_alike_from_either_side(one in "[a-eA-E0-3_/. é検索ア-]{0,60}", other in "[a-eA-E0-3_/. é検索ア-]{0,60}") {
+            let likeness = likeness(&one, &other);
+
+            proptest::prop_assert_eq!(likeness, self::likeness(&other, &one));
+            proptest::prop_assert!((0.0..=1.0).contains(&likeness.of_both) && likeness.of_both <= likeness.of_lighter + 1e-6);
+        }
+
+        #[test]
+        fn any_text_is_all_that_it_says_itself(text in "\\PC{0,80}") {
+            let likeness = likeness(&text, &text);
+
+            proptest::prop_assert!(likeness.pairs == 0 || likeness.of_both > 0.999, "{:?}", likeness);
+        }
+    }
+
     #[test]
     fn nothing_is_like_nothing() {
         assert_eq!(likeness("", "switch to a plastic frame"), Likeness::default());

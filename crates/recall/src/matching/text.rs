@@ -80,6 +80,9 @@ impl Kind {
     }
 }
 
+/// How much of a text is read, in bytes. Somebody may hand in a whole log; what it is about stands before this.
+const READ: usize = 16 * 1024;
+
 /// The terms of a text: each key once, with the first form in which it stood there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms(pub(super) BTreeMap<String, String>);
@@ -94,6 +97,7 @@ impl Terms {
 
     /// Adds those of `text`.
     pub(super) fn read(&mut self, text: &str) {
+        let text = &text[..text.floor_char_boundary(READ)];
         let composed: Cow<'_, str> = if text.is_ascii() { text.into() } else { text.nfkc().collect::<String>().into() };
         let mut before = String::new();
         for chunk in composed.split_whitespace() {
@@ -457,6 +461,14 @@ mod tests {
         assert_eq!(keys("キャッシュを削除"), ["wキャッシュ", "w削除"]);
         assert!(!keys("миграция базы").is_empty());
         assert!(!keys("데이터베이스 연결").is_empty());
+    }
+
+    #[test]
+    fn a_text_without_end_is_read_to_a_point() {
+        let log = "é E0277 ".repeat(1_000_000);
+
+        assert_eq!(keys(&log), ["ce0277", "we0277"]);
+        assert_eq!(keys(&format!("{}{}", "é".repeat(READ), " E0277")).len(), 1);
     }
 
     #[test]

@@ -181,3 +181,52 @@ fn object(bench: &Bench<'_>, rows: &[Row]) -> serde_json::Value {
     }
     json!({"version": 1, "records": bench.pool.len(), "figures": entries})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_repository() -> (Vec<Pooled>, Vec<Row>) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        let pool = rows::pool(root).unwrap();
+        let rows = rows::rows(root, &pool).unwrap();
+        (pool, rows)
+    }
+
+    #[test]
+    fn rows_are_many_of_many_languages_and_a_third_asks_for_nothing() {
+        let (_, rows) = of_repository();
+        let languages: BTreeSet<&str> = rows.iter().map(|row| row.language.as_str()).collect();
+        let without = rows.iter().filter(|row| row.relevant.is_empty()).count();
+
+        assert!(rows.len() >= 300, "{}", rows.len());
+        assert!(languages.is_superset(&BTreeSet::from(["de", "en", "es", "fr", "ja"])), "{languages:?}");
+        assert!((rows.len() / 4..rows.len() / 2).contains(&without), "{without}");
+    }
+
+    #[test]
+    fn on_held_out_rows_ours_finds_more_and_interrupts_less_than_the_reference() {
+        let (pool, rows) = of_repository();
+        let bench = Bench::new(&pool);
+        let figures = |way| bench.figures(rows.iter().filter(|row| row.part() == Part::HeldOut), way);
+
+        let ours = figures(Way::Lexical);
+        let reference = figures(Way::Reference(Generation::Third));
+
+        assert!(ours.recall() > 0.70 && ours.recall() > reference.recall(), "{ours:?} {reference:?}");
+        assert!(ours.interruptions() <= 0.05 && ours.interruptions() < reference.interruptions(), "{ours:?} {reference:?}");
+        assert!(ours.precision() > reference.precision(), "{ours:?} {reference:?}");
+    }
+
+    #[test]
+    fn losses_name_rows_of_the_tuning_part_alone() {
+        let (pool, rows) = of_repository();
+        let text = losses(&Bench::new(&pool), &rows);
+        let held_out = rows.iter().filter(|row| row.part() == Part::HeldOut);
+
+        assert!(text.lines().count() > 2, "{text}");
+        for row in held_out {
+            assert!(!text.contains(&format!("{} ", row.id)), "{}", row.id);
+        }
+    }
+}
