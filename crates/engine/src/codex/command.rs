@@ -75,7 +75,7 @@ pub(super) fn command(setup: &EngineSetup, task: &AgentTask, files: &AgentFiles,
     ALWAYS.iter().for_each(|setting| argv.setting(setting));
     if !setup.inherit {
         ALONE.iter().for_each(|setting| argv.setting(setting));
-        provider(&mut argv, has_key && way == Way::Server, variable);
+        provider(&mut argv, has_key, variable);
     }
     if task.access == Access::ReadOnly {
         argv.setting("web_search=\"disabled\"");
@@ -113,7 +113,8 @@ fn exec(argv: &mut Arguments, permission: Permission, task: &AgentTask, files: &
     argv.words(&["-"]);
 }
 
-/// Where the provider is, and by which variable's key it lets in.
+/// Where the provider is, and by which variable's key it lets in. A conversation belongs to its provider, so that it has the same name
+/// whichever way it is run.
 fn provider(argv: &mut Arguments, is_keyed: bool, variable: &Variable<'_>) {
     let address = variable(PROVIDER).and_then(|address| address.into_string().ok()).filter(|address| !address.is_empty());
     if !is_keyed {

@@ -79,7 +79,7 @@ pub(crate) struct Stage {
     kind: EngineKind,
     has_tools: bool,
     pub(crate) world: World,
-    setup: EngineSetup,
+    pub(crate) setup: EngineSetup,
     environment: Vec<(OsString, OsString)>,
     model: Option<proctor_testkit::Server>,
     /// What the session before used.
@@ -242,6 +242,11 @@ impl Stage {
         let work = requests.filter(|request| asks(&request.path) && request.body.contains(r#""tools":[{"#));
         work.map(|request| request.body).collect()
     }
+
+    /// Whether a request to the model had this header.
+    pub(crate) fn model_was_told(&self, header: &str) -> bool {
+        self.model.iter().flat_map(|model| model.requests()).any(|request| request.headers.contains_key(header))
+    }
 }
 
 pub(crate) fn task(prompt: &str) -> AgentTask {
@@ -257,6 +262,6 @@ pub(crate) fn task(prompt: &str) -> AgentTask {
     }
 }
 
-fn write(path: &Path, text: &str) {
+pub(crate) fn write(path: &Path, text: &str) {
     durable::write(path, text.as_bytes(), Durability::Renamed).unwrap();
 }
