@@ -105,7 +105,8 @@ fn exec(argv: &mut Arguments, permission: Permission, task: &AgentTask, files: &
     if let Some(model) = &task.model {
         argv.pair("--model", model);
     }
-    if task.schema.is_some() {
+    // Versions that are old do not take it where a conversation goes on. The result is asked for in words all the same.
+    if task.schema.is_some() && task.resume.is_none() {
         argv.pair("--output-schema", files.own.join(SCHEMA));
     }
     argv.0.extend(task.resume.iter().map(OsString::from));
@@ -328,7 +329,7 @@ mod tests {
         assert!(fresh.starts_with("codex exec --json --skip-git-repo-check -c "), "{fresh}");
         assert!(fresh.ends_with("--model gpt-5 --output-schema /s/own/schema.json -"), "{fresh}");
         assert!(going_on.starts_with("codex exec resume --json "), "{going_on}");
-        assert!(going_on.ends_with("--output-schema /s/own/schema.json 01a2 -"), "{going_on}");
+        assert!(going_on.ends_with("--model gpt-5 01a2 -"), "{going_on}");
     }
 
     #[test]
