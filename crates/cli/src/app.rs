@@ -98,6 +98,7 @@ fn dispatch(invocation: &Invocation, command: &Command) -> Result<ExitCode, Repo
         Command::Log(args) => crate::commands::log::run(invocation, args),
         Command::Cost(args) => crate::commands::cost::run(invocation, args),
         Command::Answer(args) => crate::commands::answer::run(invocation, args),
+        Command::Say(args) => crate::commands::say::run(invocation, args),
         Command::Stop(args) => crate::commands::stop::run(invocation, args),
         Command::Doctor(args) => crate::commands::doctor::run(invocation, args),
         Command::Engines(args) => crate::commands::engines::run(invocation, args),

@@ -63,6 +63,7 @@ pub enum Command {
     Log(runs::LogArgs),
     Cost(runs::CostArgs),
     Answer(runs::AnswerArgs),
+    Say(runs::SayArgs),
     Stop(runs::StopArgs),
     Doctor(setup::DoctorArgs),
     Engines(engine::EnginesArgs),

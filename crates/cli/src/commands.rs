@@ -13,6 +13,7 @@ pub mod log;
 pub mod procedure;
 mod question;
 pub mod runs;
+pub mod say;
 pub mod show;
 pub mod stop;
 pub mod trust;

@@ -54,7 +54,7 @@ impl Engine for Acp {
             tool_list: false,
             system_prompt: false,
             cost: true,
-            steering: false,
+            steering: true,
             effort: false,
             fallback_model: false,
             mcp_servers: false,

@@ -12,6 +12,7 @@ mod prices;
 pub(crate) mod reset;
 mod result;
 pub(crate) mod rpc;
+mod said;
 
 use std::ffi::OsString;
 use std::io;
@@ -27,6 +28,8 @@ pub use kind::EngineKind;
 pub use models::{ModelTable, TIERS, Tier};
 pub(crate) use prices::list_cost;
 pub use result::{ASKED_AT_MOST, ResultError, demand, demand_again, find_result, validate_result};
+pub use said::read_said;
+pub(crate) use said::said_line;
 
 use crate::acp::Acp;
 use crate::claude::Claude;
@@ -338,6 +341,11 @@ pub trait Reader {
     /// Gives the agent a further word while it works; false where nobody can.
     fn say(&mut self, _text: &str) -> bool {
         false
+    }
+
+    /// How lines begin that show only that it is alive, and are not kept; nothing where there are none.
+    fn passing(&self) -> &'static [u8] {
+        b""
     }
 }
 

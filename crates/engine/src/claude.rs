@@ -1,6 +1,6 @@
 //! Claude Code.
 //!
-//! It is called as `claude -p --output-format stream-json`, and what its lines really mean is read here: what it calls a
+//! It is called as `claude -p` with stream-json both ways, and what its lines really mean is read here: what it calls a
 //! success may be a refused login, and its totals go on from one session of a conversation to the next. Nothing here
 //! starts it or believes its exit code.
 
@@ -10,6 +10,7 @@ mod ending;
 mod kind;
 mod line;
 mod reader;
+mod speech;
 
 use std::path::{Path, PathBuf};
 
@@ -29,10 +30,10 @@ impl Engine for Claude {
             tool_list: true,
             system_prompt: true,
             cost: true,
-            steering: false,
-            effort: false,
-            fallback_model: false,
-            mcp_servers: false,
+            steering: true,
+            effort: true,
+            fallback_model: true,
+            mcp_servers: true,
         }
     }
 
@@ -63,8 +64,8 @@ impl Engine for Claude {
         account::folder(variable).into_iter().collect()
     }
 
-    fn reader(&self, _opening: &Opening) -> Box<dyn Reader> {
-        Box::new(ClaudeReader::default())
+    fn reader(&self, opening: &Opening) -> Box<dyn Reader> {
+        Box::new(ClaudeReader::new(opening))
     }
 
     fn tested(&self) -> Option<(&'static str, &'static str)> {

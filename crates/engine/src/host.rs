@@ -27,11 +27,13 @@ mod kennel;
 mod line;
 mod orphans;
 mod outputs;
+mod passing;
 mod serve;
 mod streams;
 mod supervise;
 mod transcript;
 mod watch;
+mod word;
 mod work;
 
 use std::ffi::OsString;
@@ -51,6 +53,7 @@ pub(crate) use orphans::MARKER;
 use proctor_process::ProgramError;
 pub use serve::run_host;
 pub use transcript::replay_transcript;
+pub use word::{LONGEST_WORD, Said, say};
 
 use crate::agent::{AgentFiles, AgentTask, CONVERSATION, EngineKind, EngineSetup, Opening, Variable, demand, engine};
 use files::SessionFolder;

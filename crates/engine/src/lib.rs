@@ -17,8 +17,8 @@ pub mod tools;
 
 pub use acp::run_acp_relay;
 pub use host::{
-    AgentPlace, AgentRun, Attached, Found, HostError, Progress, SessionSpec, SessionWork, Stream, TRANSCRIPT, Waited, agent_files,
-    dismiss_hosts, ended_orphans, fence, find, last_sign_of_life, replay_transcript, run_host, start,
+    AgentPlace, AgentRun, Attached, Found, HostError, LONGEST_WORD, Progress, Said, SessionSpec, SessionWork, Stream, TRANSCRIPT, Waited,
+    agent_files, dismiss_hosts, ended_orphans, fence, find, last_sign_of_life, replay_transcript, run_host, say, start,
 };
 pub use scripted::{ScriptError, check_script, run_scripted_agent};
 pub use tools::run_session_tools;

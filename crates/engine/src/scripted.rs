@@ -8,6 +8,7 @@ mod actions;
 mod agent;
 mod arguments;
 mod conversation;
+mod ear;
 mod line;
 mod script;
 
@@ -31,7 +32,7 @@ impl Engine for Scripted {
             tool_list: true,
             system_prompt: true,
             cost: true,
-            steering: false,
+            steering: true,
             effort: false,
             fallback_model: false,
             mcp_servers: false,
@@ -39,7 +40,7 @@ impl Engine for Scripted {
     }
 
     fn command(&self, setup: &EngineSetup, task: &AgentTask, files: &AgentFiles, _variable: &Variable<'_>) -> AgentCommand {
-        AgentCommand { argv: arguments::write(setup, task, files), environment: Vec::new(), files: Vec::new(), input: Input::Prompt }
+        AgentCommand { argv: arguments::write(setup, task, files), environment: Vec::new(), files: Vec::new(), input: Input::Spoken }
     }
 
     fn passed_variables(&self) -> &'static [&'static str] {
@@ -54,8 +55,8 @@ impl Engine for Scripted {
         Vec::new()
     }
 
-    fn reader(&self, _opening: &Opening) -> Box<dyn Reader> {
-        Box::new(line::ScriptedReader)
+    fn reader(&self, opening: &Opening) -> Box<dyn Reader> {
+        Box::new(line::ScriptedReader::new(opening))
     }
 
     fn tested(&self) -> Option<(&'static str, &'static str)> {

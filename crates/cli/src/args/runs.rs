@@ -1,4 +1,4 @@
-//! `proctor runs`, `show`, `log`, `cost`, `answer`, `stop`: looking at runs, answering one and ending one.
+//! `proctor runs`, `show`, `log`, `cost`, `answer`, `say`, `stop`: looking at runs, answering one, speaking to one and ending one.
 
 use std::str::FromStr;
 
@@ -183,6 +183,26 @@ pub enum StreamChoice {
     Stdout,
     /// Standard error.
     Stderr,
+}
+
+/// Say something to an agent at work
+///
+/// The agent of the run's present session gets the text with what its model is told next, or as a further prompt, and goes on.
+/// Engines differ in whether they hear anything while they work; `proctor engines` calls it steering.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  proctor say run_8x2 'Leave the changelog alone.'\n  proctor say run_8x2 - < remarks.md")]
+pub struct SayArgs {
+    /// A run's or session's id, or a unique beginning of it
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    /// What to say, at most 64 KiB; `-` reads standard input
+    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+    pub text: String,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Stop a run

@@ -107,7 +107,7 @@ fn each_engine_is_described() {
       program   [root]/bin/claude
       version   2.1.332 (tested with 2.1.197 to 2.1.332)
       login     by ANTHROPIC_API_KEY
-      can       resume, structured result, turn cap, money cap, tool list, system prompt, cost
+      can       resume, structured result, turn cap, money cap, tool list, system prompt, cost, steering, effort, fallback model, mcp servers
       models    efficient = haiku, balanced = sonnet, strong = opus, strongest = fable
       settings  inherit false, permission ask
     codex
@@ -134,7 +134,7 @@ fn each_engine_is_described() {
       program   [proctor]
       version   [version]
       login     not needed
-      can       resume, structured result, turn cap, money cap, tool list, system prompt, cost
+      can       resume, structured result, turn cap, money cap, tool list, system prompt, cost, steering
       models    efficient = efficient, balanced = balanced, strong = strong, strongest = strongest
       script    none
       ✗ no script says what it does
@@ -154,12 +154,12 @@ fn the_object_says_the_same() {
     {
       "capabilities": {
         "cost": true,
-        "effort": false,
-        "fallback_model": false,
-        "mcp_servers": false,
+        "effort": true,
+        "fallback_model": true,
+        "mcp_servers": true,
         "money_cap": true,
         "resume": true,
-        "steering": false,
+        "steering": true,
         "structured_result": true,
         "system_prompt": true,
         "tool_list": true,

@@ -43,6 +43,7 @@ mod own_engines;
 mod procedures;
 mod rejudge;
 mod runs;
+mod say;
 mod scene;
 mod settings;
 mod show;

@@ -66,6 +66,7 @@ fn no_command_is_a_usage_error_that_shows_the_help() {
       log          Print what a run or a session wrote
       cost         Show what agents cost
       answer       Answer what a parked run asks
+      say          Say something to an agent at work
       stop         Stop a run
       doctor       Check git, state, journal, cards and what is left of dead runs
       engines      List what can drive agents here

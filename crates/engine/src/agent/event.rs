@@ -13,6 +13,8 @@ pub enum AgentEvent {
         /// The model that will answer.
         model: Option<String>,
     },
+    /// A person said this to it while it worked.
+    Said(String),
     /// The model said something.
     Text(String),
     /// The model thought something aloud.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::agent::{Access, AgentCommand, AgentFiles, AgentTask, EngineSetup, Input, Permission};
 use crate::tools::ToolServer;
@@ -10,6 +10,9 @@ use crate::tools::ToolServer;
 /// Tools that only look. A tool that isn't in the list does not exist in the session, so this holds whatever may be done
 /// without asking.
 const READING_TOOLS: &str = "Read,Grep,Glob";
+
+/// Tools that ask whoever is at the terminal.
+const ASKING_TOOLS: &str = "AskUserQuestion,EnterPlanMode,ExitPlanMode";
 
 /// Variables of every session: nothing is sent but requests to the model, nothing is replaced while it runs.
 const QUIET: [(&str, &str); 4] = [
@@ -30,12 +33,19 @@ const RETRIES: &str = "3";
 /// What the session host starts for this task.
 pub(super) fn command(setup: &EngineSetup, task: &AgentTask, files: &AgentFiles, is_root: bool) -> AgentCommand {
     let mut argv = Arguments(vec![setup.program.clone().into()]);
-    argv.words(&["-p", "--output-format", "stream-json", "--verbose"]);
+    argv.words(&["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]);
+    // What it would ask a person comes to its reader. The tools that it offers because of that are of no use: what they ask,
+    // nobody answers.
+    argv.words(&["--permission-prompt-tool", "stdio", "--disallowedTools", ASKING_TOOLS]);
+    // A long answer is no silence. The pieces are passed over as they come, and not kept.
+    argv.words(&["--include-partial-messages"]);
     // Appended, so that the client's own instructions about its tools stay; as a file, since an argument has a limit.
     argv.pair("--append-system-prompt-file", &files.system);
     let values = [
         ("--resume", task.resume.clone()),
         ("--model", task.model.clone()),
+        ("--fallback-model", setup.fallback_model.clone()),
+        ("--effort", setup.effort.clone()),
         ("--json-schema", task.schema.clone()),
         ("--max-turns", task.max_turns.map(|turns| turns.to_string())),
         ("--max-budget-usd", task.max_cost.map(|cost| cost.to_string())),
@@ -61,19 +71,30 @@ pub(super) fn command(setup: &EngineSetup, task: &AgentTask, files: &AgentFiles,
     if setup.permission == Permission::Bypass {
         argv.words(&["--dangerously-skip-permissions"]);
     }
-    if files.tools.is_some() {
+    let servers = servers(setup, task.access, files.tools.as_ref());
+    if !servers.is_empty() {
         argv.pair("--mcp-config", files.own.join(SERVERS));
+    }
+    if files.tools.is_some() {
         // They are asked about by nobody, whatever the rest of them may do.
         argv.pair("--allowedTools", format!("mcp__{}", ToolServer::NAME));
     }
-    let files = files.tools.iter().map(|tools| (SERVERS.to_owned(), servers(tools))).collect();
-    AgentCommand { argv: argv.0, environment: environment(setup, is_root), files, input: Input::Prompt }
+    let files = if servers.is_empty() { Vec::new() } else { vec![(SERVERS.to_owned(), json!({ "mcpServers": servers }).to_string())] };
+    AgentCommand { argv: argv.0, environment: environment(setup, is_root), files, input: Input::Spoken }
 }
 
-/// The servers of a session, as JSON text. Their tools are there from the first turn, and not to be searched for.
-fn servers(tools: &ToolServer) -> String {
-    let server = json!({ "type": "stdio", "command": tools.program, "args": tools.arguments, "alwaysLoad": true });
-    json!({ "mcpServers": { ToolServer::NAME: server } }).to_string()
+/// The servers of a session. One that only looks has none but ours: what the tools of others do, nobody knows.
+fn servers(setup: &EngineSetup, access: Access, tools: Option<&ToolServer>) -> Map<String, Value> {
+    let mut servers = match access {
+        Access::ReadOnly => Map::new(),
+        Access::Full => setup.servers.clone(),
+    };
+    if let Some(tools) = tools {
+        // Its tools are there from the first turn, and not to be searched for.
+        let server = json!({ "type": "stdio", "command": tools.program, "args": tools.arguments, "alwaysLoad": true });
+        servers.insert(ToolServer::NAME.to_owned(), server);
+    }
+    servers
 }
 
 fn environment(setup: &EngineSetup, is_root: bool) -> Vec<(OsString, OsString)> {
@@ -112,7 +133,13 @@ mod tests {
     use super::*;
 
     fn called(access: Access, inherit: bool, permission: Permission, is_root: bool) -> (String, Vec<String>) {
-        let setup = EngineSetup { inherit, permission, ..EngineSetup::usual(EngineKind::Claude) };
+        let setup = EngineSetup {
+            inherit,
+            permission,
+            effort: Some("high".to_owned()),
+            fallback_model: Some("sonnet".to_owned()),
+            ..EngineSetup::usual(EngineKind::Claude)
+        };
         let task = AgentTask {
             system: "You are examined.".to_owned(),
             prompt: "Do it.".to_owned(),
@@ -137,8 +164,9 @@ mod tests {
         (words.join(" "), names)
     }
 
-    const ALWAYS: &str = "claude -p --output-format stream-json --verbose --append-system-prompt-file /s/system.md --resume 4f9e \
-                          --model opus --json-schema {} --max-turns 20 --max-budget-usd 2.00";
+    const ALWAYS: &str = "claude -p --input-format stream-json --output-format stream-json --verbose --permission-prompt-tool stdio \
+                          --disallowedTools AskUserQuestion,EnterPlanMode,ExitPlanMode --include-partial-messages --append-system-prompt-file /s/system.md --resume 4f9e \
+                          --model opus --fallback-model sonnet --effort high --json-schema {} --max-turns 20 --max-budget-usd 2.00";
 
     #[test]
     fn one_that_only_looks_has_no_tool_that_writes_whatever_it_inherits() {

@@ -17,6 +17,8 @@ pub(super) enum Weight {
     Quota,
     Started,
     Retrying,
+    Asking,
+    MessageState,
     Working,
     Nothing,
     Unknown,
@@ -25,13 +27,11 @@ pub(super) enum Weight {
 /// Types that say that something is being done.
 const WORKING: [&str; 3] = ["stream_event", "streamlined_text", "streamlined_tool_use_summary"];
 /// Types that say nothing about the work.
-const WEIGHTLESS: [&str; 16] = [
+const WEIGHTLESS: [&str; 14] = [
     "api_metrics",
     "attachment",
     "auth_status",
-    "command_lifecycle",
     "control_cancel_request",
-    "control_request",
     "control_response",
     "conversation_reset",
     "keep_alive",
@@ -107,6 +107,8 @@ impl<'a> Kind<'a> {
             "user" => Weight::User,
             "result" => Weight::Result,
             "rate_limit_event" => Weight::Quota,
+            "control_request" => Weight::Asking,
+            "command_lifecycle" => Weight::MessageState,
             "system" => self.system_weight(),
             kind if WORKING.contains(&kind) => Weight::Working,
             kind if WEIGHTLESS.contains(&kind) => Weight::Nothing,

@@ -100,6 +100,34 @@ pub(super) struct Quota {
     pub(super) is_using_overage: Option<bool>,
 }
 
+/// `control_request`: it asks us for something.
+#[derive(Deserialize)]
+pub(super) struct ControlLine<'a> {
+    #[serde(borrow)]
+    pub(super) request_id: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) request: Asked<'a>,
+}
+
+/// What it asks for.
+#[derive(Deserialize)]
+pub(super) struct Asked<'a> {
+    #[serde(borrow)]
+    pub(super) subtype: Cow<'a, str>,
+    /// What the tool would be given.
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+}
+
+/// `command_lifecycle`: what became of a message of ours. Not printed by 2.1.197.
+#[derive(Deserialize)]
+pub(super) struct MessageState<'a> {
+    #[serde(borrow)]
+    pub(super) command_uuid: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) state: Cow<'a, str>,
+}
+
 /// `result`.
 #[derive(Deserialize)]
 pub(super) struct ResultLine<'a> {

@@ -1,26 +1,95 @@
-//! Reads the lines of `claude -p --output-format stream-json`.
+//! One session of `claude -p` with stream-json both ways: what its lines mean, and what is said to it.
 
 use proctor_domain::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::ending::{Refusal, Totals, finish};
 use super::kind::{Kind, Weight};
-use super::line::{Block, Head, MessageLine, Quota, QuotaLine, ResultLine, SystemLine};
-use crate::agent::{AgentEvent, Reader};
+use super::line::{Block, ControlLine, Head, MessageLine, MessageState, Quota, QuotaLine, ResultLine, SystemLine};
+use super::speech;
+use crate::agent::{Access, AgentEvent, Finish, Opening, Permission, Reader, Stop};
 
 /// The model of messages that the client wrote itself, about an error: no answer of any model.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// Reads one session.
+/// How it asks whether it may use a tool.
+const MAY_USE: &str = "can_use_tool";
+/// A message that it has and did not hand to its model yet.
+const QUEUED: &str = "queued";
+
+/// Speaks one session, or reads the lines of one that is over.
 #[derive(Default)]
 pub(super) struct ClaudeReader {
+    /// How it is spoken to; `None` where only lines are left.
+    voice: Option<Voice>,
     /// The message that the agent's last line belonged to: one message comes as a line for each of its parts.
     message: String,
     /// What this program has spent.
     totals: Totals,
     /// Why the provider refused the last request.
     refusal: Refusal,
+}
+
+/// What is said to it.
+struct Voice {
+    access: Access,
+    permission: Permission,
+    /// What is to be written next.
+    words: Vec<u8>,
+    /// The ids of further messages that its model has not got yet, as far as it says so.
+    unheard: Vec<String>,
+    /// Whether it says what becomes of messages.
+    tells: bool,
+    /// An end that is none, since it goes on with a message that came too late for it.
+    held: Option<Box<Finish>>,
+    is_breaking_off: bool,
+}
+
+impl Voice {
+    fn tell(&mut self, message: &Value) {
+        self.words.extend_from_slice(message.to_string().as_bytes());
+        self.words.push(b'\n');
+    }
+
+    /// Answers what it asks for.
+    fn answer(&mut self, line: &ControlLine<'_>) {
+        let may = self.access == Access::Full && self.permission == Permission::Bypass;
+        let answer = match line.request.subtype.as_ref() {
+            MAY_USE if may && !self.is_breaking_off => speech::allow(&line.request_id, line.request.input),
+            MAY_USE => speech::deny(&line.request_id, self.access == Access::ReadOnly),
+            other => speech::refuse(&line.request_id, other),
+        };
+        self.tell(&answer);
+    }
+
+    fn learn(&mut self, line: &MessageState<'_>) {
+        self.tells = true;
+        if line.state != QUEUED {
+            self.unheard.retain(|id| *id != line.command_uuid);
+        }
+    }
+}
+
+impl ClaudeReader {
+    /// Of a session that begins so; of one that is over, nothing need be known.
+    pub(super) fn new(opening: &Opening) -> Self {
+        if opening.directory.as_os_str().is_empty() {
+            return Self::default();
+        }
+        let mut voice = Voice {
+            access: opening.access,
+            permission: opening.permission,
+            words: Vec::new(),
+            unheard: Vec::new(),
+            tells: false,
+            held: None,
+            is_breaking_off: false,
+        };
+        voice.tell(&speech::message(&speech::fresh_id(), &opening.prompt));
+        Self { voice: Some(voice), ..Self::default() }
+    }
 }
 
 impl Reader for ClaudeReader {
@@ -41,6 +110,36 @@ impl Reader for ClaudeReader {
             events.push(if whole { AgentEvent::Unknown(kind.name()) } else { AgentEvent::Garbage });
         }
     }
+
+    fn close(&mut self, _exit_code: Option<i32>, events: &mut Vec<AgentEvent>) {
+        // It went without going on.
+        let held = self.voice.as_mut().and_then(|voice| voice.held.take());
+        events.extend(held.map(AgentEvent::Finished));
+    }
+
+    fn take_words(&mut self) -> Vec<u8> {
+        self.voice.as_mut().map(|voice| std::mem::take(&mut voice.words)).unwrap_or_default()
+    }
+
+    fn interrupt(&mut self) -> bool {
+        let Some(voice) = &mut self.voice else { return false };
+        voice.is_breaking_off = true;
+        voice.tell(&speech::interrupt());
+        true
+    }
+
+    fn say(&mut self, text: &str) -> bool {
+        let Some(voice) = self.voice.as_mut().filter(|voice| !voice.is_breaking_off) else { return false };
+        let id = speech::fresh_id();
+        voice.tell(&speech::message(&id, text));
+        voice.unheard.push(id);
+        true
+    }
+
+    /// The pieces of a message, which comes whole after them.
+    fn passing(&self) -> &'static [u8] {
+        br#"{"type":"stream_event","#
+    }
 }
 
 impl ClaudeReader {
@@ -53,6 +152,8 @@ impl ClaudeReader {
             Weight::Quota => self.quota(&parsed::<QuotaLine>(line)?.rate_limit_info, events),
             Weight::Started => events.push(started(parsed(line)?)?),
             Weight::Retrying => events.push(retrying(&parsed(line)?)),
+            Weight::Asking => self.asked(&parsed(line)?, events),
+            Weight::MessageState => self.message_state(&parsed(line)?, events),
             Weight::Working => events.push(whole(line, AgentEvent::Working)?),
             Weight::Nothing => events.push(whole(line, AgentEvent::Nothing)?),
             Weight::Unknown => return None,
@@ -91,7 +192,32 @@ impl ClaudeReader {
     fn result(&mut self, line: &ResultLine<'_>, events: &mut Vec<AgentEvent>) {
         self.totals.add(line);
         let refusal = std::mem::take(&mut self.refusal);
-        events.push(AgentEvent::Finished(Box::new(finish(line, &refusal, self.totals.spent()))));
+        let mut finish = Box::new(finish(line, &refusal, self.totals.spent()));
+        if let Some(voice) = &mut self.voice {
+            if let Some(held) = voice.held.take() {
+                finish.result = finish.result.or(held.result);
+            }
+            if finish.stop == Stop::Done && voice.tells && !voice.unheard.is_empty() {
+                events.push(AgentEvent::Spent(finish.spent.clone()));
+                voice.held = Some(finish);
+                return;
+            }
+        }
+        events.push(AgentEvent::Finished(finish));
+    }
+
+    fn asked(&mut self, line: &ControlLine<'_>, events: &mut Vec<AgentEvent>) {
+        if let Some(voice) = &mut self.voice {
+            voice.answer(line);
+        }
+        events.push(AgentEvent::Nothing);
+    }
+
+    fn message_state(&mut self, line: &MessageState<'_>, events: &mut Vec<AgentEvent>) {
+        if let Some(voice) = &mut self.voice {
+            voice.learn(line);
+        }
+        events.push(AgentEvent::Nothing);
     }
 }
 

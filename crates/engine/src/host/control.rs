@@ -6,7 +6,7 @@
 //! in every folder, so they say which session they mean, and are sent away when that is over.
 //!
 //! A driver asks for an interrupt, or to be told of new output. Everything of weight goes through files, so a lost
-//! message loses nothing.
+//! message loses nothing. A person's word to the agent is answered, so that whoever says it knows what became of it.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,8 @@ use proctor_process::descriptors;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use super::files::{CONTROL_SOCKET, SessionFolder};
-use super::line::Line;
+use super::line::{Line, WORD_LINE_LIMIT};
+use super::word::Said;
 
 /// Connections beyond these are refused: each costs a host a buffer, and nobody needs more.
 const CONNECTIONS: usize = 16;
@@ -29,6 +30,14 @@ const NOTICE_PAUSE: Duration = Duration::from_millis(50);
 struct Connection {
     line: Line,
     follows: bool,
+    /// What it says to the session's agent, and was not answered.
+    words: Vec<String>,
+}
+
+impl Connection {
+    fn new(line: Line) -> Self {
+        Self { line, follows: false, words: Vec::new() }
+    }
 }
 
 /// A host's connections while it runs a session.
@@ -50,7 +59,7 @@ pub(super) struct Control {
 impl Control {
     /// Opens the session's socket beside the leash. `socket` is that of the session before, where there was one.
     pub(super) fn open(folder: &SessionFolder, leash: Line, socket: Option<Socket>) -> Self {
-        let leash = Some(Connection { line: leash, follows: false });
+        let leash = Some(Connection::new(leash));
         let socket = socket.and_then(|socket| socket.enter(folder).ok()).or_else(|| Socket::bind(folder).ok());
         let session = folder.session();
         let mut control = Self { leash, socket, session, strangers: Vec::new(), interrupted: false, grown: false, told: None };
@@ -69,9 +78,9 @@ impl Control {
     fn accept(&mut self) {
         while let Some(Ok((stream, _))) = self.socket.as_ref().map(|socket| socket.listener.accept()) {
             if self.strangers.len() < CONNECTIONS
-                && let Ok(line) = Line::new(stream)
+                && let Ok(line) = Line::with_limit(stream, WORD_LINE_LIMIT)
             {
-                self.strangers.push(Connection { line, follows: false });
+                self.strangers.push(Connection::new(line));
             }
         }
     }
@@ -96,6 +105,7 @@ impl Control {
             *interrupted |= asked.interrupt;
             follower_came |= asked.follow;
             connection.follows |= asked.follow;
+            connection.words.extend(asked.words);
             !asked.closed
         };
         if self.leash.as_mut().is_some_and(|leash| !is_open(leash)) {
@@ -104,6 +114,18 @@ impl Control {
         self.strangers.retain_mut(is_open);
         // Who comes later learns of what is there already.
         self.grown |= follower_came;
+    }
+
+    /// Answers what is said to the session's agent; whether anything was.
+    pub(super) fn answer_words(&mut self, answer: &mut dyn FnMut(&str) -> Said) -> bool {
+        let mut any = false;
+        for connection in self.leash.iter_mut().chain(&mut self.strangers) {
+            for word in connection.words.drain(..) {
+                any = true;
+                connection.line.tell_said(answer(&word));
+            }
+        }
+        any
     }
 
     /// Whether somebody asked for the end of the session.

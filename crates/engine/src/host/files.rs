@@ -57,6 +57,11 @@ impl SessionFolder {
         self.path.join("report.json")
     }
 
+    /// Whether the session is over.
+    pub(super) fn has_report(&self) -> bool {
+        self.report().exists()
+    }
+
     pub(super) fn stdout(&self) -> PathBuf {
         self.path.join("stdout.log")
     }

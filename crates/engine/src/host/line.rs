@@ -13,10 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use super::assignment::Assignment;
 use super::files::{CONTROL_SOCKET, SessionFolder};
+use super::word::{LONGEST_WORD, Said};
 
 const VERSION: u64 = 1;
-/// A longer line on a session's own socket is no message.
+/// A longer line to a driver is no message.
 const LINE_LIMIT: usize = 4096;
+/// A longer line on a session's own socket is no message: a word, each byte of which JSON may write as six.
+pub(super) const WORD_LINE_LIMIT: usize = 6 * LONGEST_WORD + LINE_LIMIT;
 /// A longer line on a leash is no message: four times what the system takes as environment and arguments of a program.
 const LEASH_LIMIT: usize = 8 * 1024 * 1024;
 /// How long a host may take to read an assignment that is larger than the socket's buffer.
@@ -34,6 +37,9 @@ struct DriverMessage {
     interrupt: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     follow: bool,
+    /// What a person says to the session's agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    say: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     assignment: Option<Assignment>,
 }
@@ -49,6 +55,9 @@ struct HostMessage {
     /// The session is over, and its report is written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     done: bool,
+    /// What became of what was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    said: Option<Said>,
 }
 
 /// One line.
@@ -81,10 +90,11 @@ pub(super) enum Request {
 }
 
 /// What a host hears from a driver.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) interrupt: bool,
     pub(super) follow: bool,
+    pub(super) words: Vec<String>,
     pub(super) closed: bool,
 }
 
@@ -93,6 +103,7 @@ pub(super) struct Asked {
 pub(super) struct Heard {
     pub(super) grown: bool,
     pub(super) done: bool,
+    pub(super) said: Option<Said>,
     pub(super) closed: bool,
 }
 
@@ -139,7 +150,7 @@ impl Line {
         let open = File::open(folder.path())?;
         let stream = UnixStream::connect(descriptors::short_path(open.as_fd(), Path::new(CONTROL_SOCKET)))?;
         let line = Self { session: Some(folder.session()), ..Self::new(stream)? };
-        line.say(line.message());
+        line.write(line.message());
         Ok(line)
     }
 
@@ -147,21 +158,30 @@ impl Line {
         DriverMessage { version: VERSION, session: self.session.clone(), ..DriverMessage::default() }
     }
 
-    fn say(&self, message: DriverMessage) {
+    fn write(&self, message: DriverMessage) {
         let _ = (&self.stream).write_all(&encode(&message));
     }
 
     /// Sends a request. A host that is gone can't be asked, which is no error: its end shows elsewhere.
     pub(super) fn ask(&self, request: Request) {
-        self.say(match request {
+        self.write(match request {
             Request::Interrupt => DriverMessage { interrupt: true, ..self.message() },
             Request::Follow => DriverMessage { follow: true, ..self.message() },
         });
     }
 
+    /// Says something to the session's agent; the host answers.
+    pub(super) fn say(&self, text: &str) -> io::Result<()> {
+        self.write_whole(&DriverMessage { say: Some(text.to_owned()), ..self.message() })
+    }
+
     /// Sends a session to the host at the other end of this leash.
     pub(super) fn assign(&self, assignment: Assignment) -> io::Result<()> {
-        let line = encode(&DriverMessage { assignment: Some(assignment), ..self.message() });
+        self.write_whole(&DriverMessage { assignment: Some(assignment), ..self.message() })
+    }
+
+    fn write_whole(&self, message: &DriverMessage) -> io::Result<()> {
+        let line = encode(message);
         // It may be larger than what the socket holds, so this may wait for the host; but not for one that hangs.
         self.stream.set_nonblocking(false)?;
         self.stream.set_write_timeout(Some(SEND_LIMIT))?;
@@ -191,7 +211,9 @@ impl Line {
         let means_another = received.messages.iter().any(|message| message.session.as_ref().is_some_and(|meant| meant != session));
         let any = |asked: fn(&DriverMessage) -> bool| !means_another && received.messages.iter().any(asked);
         let (interrupt, follow) = (any(|message| message.interrupt), any(|message| message.follow));
-        Asked { interrupt, follow, closed: received.closed || means_another }
+        let said = received.messages.into_iter().filter_map(|message| message.say);
+        let words = if means_another { Vec::new() } else { said.collect() };
+        Asked { interrupt, follow, words, closed: received.closed || means_another }
     }
 
     /// For a host: says that there is more output than before.
@@ -204,6 +226,11 @@ impl Line {
         self.tell(HostMessage { version: VERSION, done: true, ..HostMessage::default() });
     }
 
+    /// For a host: says what became of what was said.
+    pub(super) fn tell_said(&self, said: Said) {
+        self.tell(HostMessage { version: VERSION, said: Some(said), ..HostMessage::default() });
+    }
+
     fn tell(&self, message: HostMessage) {
         // One that does not read has enough notices waiting; one that is gone is noticed at the next look.
         let _ = (&self.stream).write(&encode(&message));
@@ -213,7 +240,8 @@ impl Line {
     pub(super) fn hear(&mut self) -> Heard {
         let received = self.receive::<HostMessage>();
         let any = |said: fn(&HostMessage) -> bool| received.messages.iter().any(said);
-        Heard { grown: any(|message| message.grown), done: any(|message| message.done), closed: received.closed }
+        let said = received.messages.iter().rev().find_map(|message| message.said);
+        Heard { grown: any(|message| message.grown), done: any(|message| message.done), said, closed: received.closed }
     }
 
     /// What has come since the last call.
@@ -318,7 +346,33 @@ mod tests {
         driver.ask(Request::Interrupt);
         drop(driver);
 
-        assert_eq!(host.asked("ses_a"), Asked { interrupt: true, follow: true, closed: true });
+        assert_eq!(host.asked("ses_a"), Asked { interrupt: true, follow: true, closed: true, ..Asked::default() });
+    }
+
+    #[test]
+    fn the_longest_word_arrives_whole_and_its_answer_comes_back() {
+        let (host, driver) = UnixStream::pair().unwrap();
+        let mut host = Line::with_limit(host, WORD_LINE_LIMIT).unwrap();
+        let word = "\u{1}".repeat(LONGEST_WORD);
+        let mut words = Vec::new();
+
+        let driver = std::thread::scope(|scope| {
+            let says = scope.spawn(|| {
+                let driver = Line::new(driver).unwrap();
+                driver.say(&word).unwrap();
+                driver
+            });
+            while words.is_empty() {
+                words = host.asked("ses_a").words;
+                std::thread::yield_now();
+            }
+            says.join().unwrap()
+        });
+        host.tell_said(Said::Passed);
+
+        assert!(words == [word]);
+        let mut driver = driver;
+        assert_eq!(driver.hear().said, Some(Said::Passed));
     }
 
     #[test]

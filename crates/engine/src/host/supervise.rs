@@ -21,6 +21,7 @@ use super::input::Input;
 use super::serve::{causes, millis};
 use super::streams::StreamLog;
 use super::watch::{AgentWatch, Cut};
+use super::word::Said;
 use crate::agent::Opening;
 
 /// Between asking processes to end and making them.
@@ -206,6 +207,23 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// Passes on to the agent what people say to it.
+    fn hear_words(&mut self) {
+        let (is_spoken_to, agent, log) = (self.input.is_some(), &mut self.agent, &mut self.streams[0]);
+        let mut answer = |text: &str| match agent {
+            None => Said::NoAgent,
+            Some(agent) if !agent.can_be_steered() => Said::Deaf,
+            Some(agent) => {
+                let is_heard = is_spoken_to && agent.hear(text, log);
+                if is_heard { Said::Passed } else { Said::Over }
+            }
+        };
+        if self.held.control.answer_words(&mut answer) {
+            self.held.control.note_growth();
+            self.speak();
+        }
+    }
+
     /// Runs one child and ends what it leaves behind. The error is one sentence about why it could not be run.
     pub(super) fn run(&mut self, program: Program) -> Result<ChildRun, String> {
         let begun = Instant::now();
@@ -325,6 +343,7 @@ impl<'a> Supervisor<'a> {
         self.speak();
         if ready.sockets {
             self.held.control.take_requests();
+            self.hear_words();
             self.answer_calls();
         }
         if ready.signals {

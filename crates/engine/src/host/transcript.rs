@@ -10,7 +10,7 @@ use proctor_domain::session::{AgentReport, EngineName, SessionEnd, Usage};
 
 use super::files::SessionFolder;
 use super::streams::tails_of;
-use crate::agent::{Account, AgentEvent, EngineKind, Opening, Reader, engine};
+use crate::agent::{Account, AgentEvent, EngineKind, Opening, Reader, engine, read_said};
 
 /// A longer line's memory is given back: a host is to stay small.
 const KEPT: usize = 64 * 1024;
@@ -22,6 +22,7 @@ pub(super) struct Transcript {
     events: Vec<AgentEvent>,
     /// The beginning of a line whose end has not come.
     line: Vec<u8>,
+    has_begun: bool,
     turns: u32,
     progressed: bool,
     /// The provider asked to wait, and nothing came after that.
@@ -36,6 +37,7 @@ impl Transcript {
             account: Account::new(name),
             events: Vec::new(),
             line: Vec::new(),
+            has_begun: false,
             turns: 0,
             progressed: false,
             is_asked_to_wait: false,
@@ -68,8 +70,17 @@ impl Transcript {
     }
 
     fn read(&mut self, line: &[u8]) {
-        self.reader.read(line, &mut self.events);
+        match read_said(line) {
+            Some(text) => self.events.push(AgentEvent::Said(text)),
+            None => self.reader.read(line, &mut self.events),
+        }
+        self.has_begun = true;
         self.add_events();
+    }
+
+    /// Whether its engine has printed anything.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
     }
 
     fn add_events(&mut self) {
@@ -99,6 +110,11 @@ impl Transcript {
     /// Asks the program to break off what it does; false where only a signal can do that.
     pub(super) fn interrupt(&mut self) -> bool {
         self.reader.interrupt()
+    }
+
+    /// How lines begin that are not to be kept.
+    pub(super) fn passing(&self) -> &'static [u8] {
+        self.reader.passing()
     }
 
     /// Gives the agent a further word; false where nobody can while it runs.

@@ -10,14 +10,15 @@ use super::activity::Activity;
 use super::assignment::Agent;
 use super::calls::Calls;
 use super::door::Door;
+use super::passing::Passing;
 use super::streams::{Finished, StreamLog};
 use super::transcript::Transcript;
-use crate::agent::{ASKED_AT_MOST, Input, Opening, demand_again, engine, find_result};
+use crate::agent::{ASKED_AT_MOST, EngineKind, Opening, demand_again, engine, find_result, said_line};
 
 /// How long a program may stay after its engine said that it is done: there may be work going on beside, whose end it
 /// waits for and then says more.
 const STAY: Duration = Duration::from_secs(10);
-/// How long one may stay that only answers what is said to it, and whose input has ended.
+/// How long one may stay that serves a protocol, and whose input has ended.
 const STAY_AFTER_LAST_WORD: Duration = Duration::from_secs(5);
 /// How long one may take to break off when it is asked to, before it is made to end.
 const BREAK_OFF: Duration = Duration::from_secs(5);
@@ -77,6 +78,12 @@ pub(super) struct AgentWatch {
     said: Instant,
     /// When its provider asked to wait, if nothing came after that.
     waiting: Option<Instant>,
+    /// Takes out what is not to be kept.
+    passing: Passing,
+    /// What a person said and is not written down yet, in whole lines.
+    unwritten: Vec<u8>,
+    /// How it is spoken to.
+    kind: EngineKind,
     /// Whether a line was begun and is not at its end.
     in_line: bool,
     is_silent: bool,
@@ -90,15 +97,19 @@ impl AgentWatch {
     pub(super) fn new(agent: &Agent, opening: &Opening) -> Self {
         let now = Instant::now();
         let able = engine(agent.engine).capabilities();
+        let transcript = Transcript::of(agent.name.clone(), agent.engine, opening);
         Self {
-            transcript: Transcript::of(agent.name.clone(), agent.engine, opening),
+            passing: Passing::new(transcript.passing()),
+            unwritten: Vec::new(),
+            kind: agent.engine,
+            transcript,
             owes_result: agent.schema.is_some(),
             asking: agent.schema.clone().filter(|_| !able.structured_result).map(Asking::of),
             calls: Calls::of(agent, opening.access),
             max_cost: agent.max_cost.filter(|_| !able.money_cap),
-            stay: match agent.input {
-                Input::Prompt => STAY,
-                Input::Spoken => STAY_AFTER_LAST_WORD,
+            stay: match agent.engine {
+                EngineKind::Acp => STAY_AFTER_LAST_WORD,
+                EngineKind::Claude | EngineKind::Codex | EngineKind::OpenCode | EngineKind::Command | EngineKind::Scripted => STAY,
             },
             breaking_off: None,
             silence_limit: agent.silence_limit(),
@@ -114,9 +125,10 @@ impl AgentWatch {
 
     /// Takes in what the agent printed, by way of its log, which redacts and cuts.
     pub(super) fn printed(&mut self, bytes: &[u8], log: &mut StreamLog) {
-        log.push(bytes, &mut |text| self.transcript.push(text));
+        let (bytes, has_passed) = self.passing.strip(bytes);
+        log.push(&bytes, &mut |text| self.transcript.push(text));
         let now = Instant::now();
-        if self.transcript.take_progress() {
+        if self.transcript.take_progress() || has_passed {
             self.said = now;
             self.alive = now;
         } else if self.in_line && !bytes.contains(&b'\n') {
@@ -124,8 +136,32 @@ impl AgentWatch {
             self.alive = now;
         }
         self.waiting = self.transcript.is_asked_to_wait().then_some(now);
-        self.in_line = bytes.last().is_some_and(|&last| last != b'\n');
+        self.in_line = bytes.last().map_or(self.in_line, |&last| last != b'\n');
         self.look_for_result();
+        self.write_down(log);
+    }
+
+    /// Whether its engine hears what is said to it.
+    pub(super) fn can_be_steered(&self) -> bool {
+        engine(self.kind).capabilities().steering
+    }
+
+    /// Says to it what a person says; false when it hears no more.
+    pub(super) fn hear(&mut self, text: &str, log: &mut StreamLog) -> bool {
+        if self.breaking_off.is_some() || self.transcript.is_finished() || !self.transcript.say(text) {
+            return false;
+        }
+        self.unwritten.extend_from_slice(&said_line(text));
+        self.write_down(log);
+        true
+    }
+
+    /// Puts what was said among what it printed, between two of its lines.
+    fn write_down(&mut self, log: &mut StreamLog) {
+        if !self.unwritten.is_empty() && !self.in_line && self.transcript.has_begun() {
+            let lines = std::mem::take(&mut self.unwritten);
+            log.push(&lines, &mut |text| self.transcript.push(text));
+        }
     }
 
     /// Answers what it calls at this door, which is a sign of life.
@@ -163,6 +199,7 @@ impl AgentWatch {
 
     /// Takes in that the program has ended, with what is left of what it printed.
     pub(super) fn ended(&mut self, exit_code: Option<i32>, log: &mut StreamLog) {
+        log.push(self.passing.finish(), &mut |text| self.transcript.push(text));
         log.flush(&mut |text| self.transcript.push(text));
         self.transcript.end_program(exit_code);
         self.look_for_result();
@@ -259,8 +296,6 @@ impl AgentWatch {
 
 #[cfg(test)]
 mod tests {
-    use crate::agent::EngineKind;
-
     use super::super::streams::{Hidden, LIMITS};
     use super::*;
 
@@ -277,6 +312,9 @@ mod tests {
             owes_result: false,
             asking: None,
             calls: Calls::default(),
+            passing: Passing::new(b""),
+            unwritten: Vec::new(),
+            kind: EngineKind::Scripted,
             max_cost: None,
             stay: STAY,
             breaking_off: None,

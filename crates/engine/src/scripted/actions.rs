@@ -37,6 +37,7 @@ impl Action {
             | Self::Write(_)
             | Self::Commit(_)
             | Self::Wait(_)
+            | Self::Hear(_)
             | Self::Busy(_)
             | Self::Heartbeat(_)
             | Self::Print(_)
@@ -67,6 +68,11 @@ impl Agent<'_> {
                 self.tool("commit", &json!({ "message": commit.message, "paths": commit.paths }), || make_commit(commit))
             }
             Action::Wait(wait) => wait_for(&wait.file, Duration::from_millis(wait.ms)),
+            Action::Hear(hear) => {
+                let word = self.ear.hear(Duration::from_millis(hear.ms));
+                let reason = || format!("waited {} ms in vain for a word", hear.ms);
+                self.say(format!("Heard: {}", word.ok_or_else(|| Ending::Stopped(Stop::Failed(reason()), 1))?))
+            }
             Action::Busy(span) => {
                 busy(span);
                 Ok(())

@@ -1,7 +1,7 @@
 //! The process that plays an agent: it follows its script, prints lines, and keeps its conversation.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use proctor_domain::session::{Spending, Usage};
@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::arguments::{self, Arguments};
 use super::conversation::{Conversation, ConversationError, Place};
+use super::ear::Ear;
 use super::line::{Closing, Line};
 use super::script::{Action, Scenario, Script, Turn, Visit};
 use crate::agent::Stop;
@@ -18,7 +19,7 @@ use crate::agent::Stop;
 /// What the model is called when nobody names one.
 const MODEL: &str = "scripted";
 
-/// Plays an agent: `proctor scripted-agent …`, with the prompt on standard input. `arguments` come after the command.
+/// Plays an agent: `proctor scripted-agent …`, with the prompt as the first line of standard input, and what is said to it after that. `arguments` come after the command.
 pub fn run_scripted_agent(arguments: &[OsString]) -> ExitCode {
     match play(arguments) {
         Ok(code) => ExitCode::from(code),
@@ -37,8 +38,8 @@ fn play(arguments: &[OsString]) -> Result<u8, String> {
         std::fs::metadata(system).map_err(|error| format!("failed to read {}: {error}", system.display()))?;
     }
     let script = Script::read(&arguments.script).map_err(|error| in_words(&error))?;
-    let mut prompt = Vec::new();
-    io::stdin().read_to_end(&mut prompt).map_err(|error| format!("failed to read the prompt: {error}"))?;
+    let mut ear = Ear::default();
+    let prompt = ear.prompt().map_err(|error| format!("failed to read the prompt: {error}"))?;
     let opened = match &arguments.resume {
         Some(id) => Conversation::resume(&arguments.conversations, id),
         None => Conversation::begin(&arguments.conversations),
@@ -49,7 +50,7 @@ fn play(arguments: &[OsString]) -> Result<u8, String> {
         Err(error @ ConversationError::Unknown { .. }) => return Ok(refuse(error.to_string())),
         Err(error) => return Err(format!("failed to {}", in_words(&error))),
     };
-    follow(&script, &arguments, conversation, &String::from_utf8_lossy(&prompt))
+    follow(&script, &arguments, conversation, (&prompt, ear))
 }
 
 /// An error and its causes in one line.
@@ -69,7 +70,7 @@ fn refuse(reason: String) -> u8 {
 }
 
 /// Chooses what to do and does it.
-fn follow(script: &Script, arguments: &Arguments, mut conversation: Conversation, prompt: &str) -> Result<u8, String> {
+fn follow(script: &Script, arguments: &Arguments, mut conversation: Conversation, (prompt, ear): (&str, Ear)) -> Result<u8, String> {
     let (scenario, place) = match unfinished(script, arguments, conversation.place) {
         Some(scenario) => (scenario, conversation.place),
         None => {
@@ -82,7 +83,7 @@ fn follow(script: &Script, arguments: &Arguments, mut conversation: Conversation
         return Err(reason.clone());
     }
     conversation.mark(place).map_err(|error| format!("failed to {}", in_words(&error)))?;
-    Ok(Agent::new(arguments, conversation).play(scenario))
+    Ok(Agent::new(arguments, conversation, ear).play(scenario))
 }
 
 /// The scenario that this conversation was killed or stopped in, if it is one to go on with.
@@ -141,12 +142,14 @@ pub(super) struct Agent<'a> {
     pub(super) calls: u32,
     pub(super) said: Option<String>,
     pub(super) result: Option<Value>,
-    /// Holds the ear that polite requests fall on.
+    /// Where it hears what is said to it while it works.
+    pub(super) ear: Ear,
+    /// Holds what takes polite requests in and does nothing about them.
     pub(super) deaf: Option<Signals>,
 }
 
 impl<'a> Agent<'a> {
-    fn new(arguments: &'a Arguments, conversation: Conversation) -> Self {
+    fn new(arguments: &'a Arguments, conversation: Conversation, ear: Ear) -> Self {
         Self {
             arguments,
             conversation,
@@ -156,6 +159,7 @@ impl<'a> Agent<'a> {
             calls: 0,
             said: None,
             result: None,
+            ear,
             deaf: None,
         }
     }

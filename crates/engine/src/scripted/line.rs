@@ -5,7 +5,8 @@ use proctor_domain::{Cost, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::agent::{AgentEvent, Finish, Reader, Stop};
+use super::ear::word;
+use crate::agent::{AgentEvent, Finish, Opening, Reader, Stop};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,10 +101,30 @@ impl Closing {
     }
 }
 
-/// Reads the lines of one session.
-pub(super) struct ScriptedReader;
+/// Reads the lines of one session, and says what is said.
+#[derive(Default)]
+pub(super) struct ScriptedReader {
+    words: Vec<u8>,
+}
+
+impl ScriptedReader {
+    /// Of a session that begins so; of one that is over, only lines are left, and nothing is said.
+    pub(super) fn new(opening: &Opening) -> Self {
+        let is_over = opening.directory.as_os_str().is_empty();
+        Self { words: if is_over { Vec::new() } else { word(&opening.prompt) } }
+    }
+}
 
 impl Reader for ScriptedReader {
+    fn take_words(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.words)
+    }
+
+    fn say(&mut self, text: &str) -> bool {
+        self.words.extend_from_slice(&word(text));
+        true
+    }
+
     fn read(&mut self, line: &[u8], events: &mut Vec<AgentEvent>) {
         if line.trim_ascii().is_empty() {
             return;
@@ -143,7 +164,7 @@ mod tests {
 
     fn read(line: &str) -> Vec<AgentEvent> {
         let mut events = Vec::new();
-        ScriptedReader.read(line.as_bytes(), &mut events);
+        ScriptedReader::default().read(line.as_bytes(), &mut events);
         events
     }
 

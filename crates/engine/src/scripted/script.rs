@@ -144,6 +144,7 @@ pub(super) enum Action {
     Write(File),
     Commit(Commit),
     Wait(Wait),
+    Hear(Hear),
     Busy(While),
     Heartbeat(While),
     Print(String),
@@ -185,6 +186,14 @@ pub(super) struct Commit {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Wait {
     pub(super) file: PathBuf,
+    #[serde(default = "a_minute")]
+    pub(super) ms: u64,
+}
+
+/// Waits until something is said to it, and repeats it; it is an error when nothing is.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Hear {
     #[serde(default = "a_minute")]
     pub(super) ms: u64,
 }

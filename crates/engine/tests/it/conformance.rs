@@ -13,7 +13,8 @@ use std::path::Path;
 
 use proctor_domain::session::{SessionEnd, SessionReport, Usage};
 use proctor_domain::{Cost, MicroDollars};
-use proctor_engine::agent::{Access, AgentTask, EngineKind, validate_result};
+use proctor_engine::agent::{Access, AgentEvent, AgentTask, EngineKind, Stop, read_said, validate_result};
+use proctor_engine::{Said, say};
 use proctor_process::{ProcessIdentity, Signal};
 
 use crate::world::{ended, is_gone, wait};
@@ -62,6 +63,10 @@ conformance!(
     a_conversation_goes_on_and_knows_what_was_said,
     a_prompt_of_any_length_and_a_system_prompt_arrive,
     a_session_tool_that_is_called_is_heard,
+    a_prompt_is_a_text_whatever_it_begins_with,
+    a_word_said_while_it_works_is_heard,
+    an_interrupted_turn_ends_as_interrupted,
+    a_tool_that_is_not_allowed_is_denied_and_the_session_goes_on,
 );
 
 // A turn of OpenCode takes seconds of the processor. What is not here is shown by its recordings.
@@ -106,7 +111,10 @@ conformance!(@ with_acp, Acp,
     an_answer_is_the_claim_and_the_session_is_completed,
     a_conversation_goes_on_and_knows_what_was_said,
     a_prompt_of_any_length_and_a_system_prompt_arrive,
-    a_session_tool_that_is_called_is_heard
+    a_session_tool_that_is_called_is_heard,
+    a_word_said_while_it_works_is_heard,
+    an_interrupted_turn_ends_as_interrupted,
+    a_tool_that_is_not_allowed_is_denied_and_the_session_goes_on
 );
 
 /// What most sessions come to: the end, and the last words.
@@ -386,9 +394,74 @@ fn a_conversation_goes_on_and_knows_what_was_said(kind: EngineKind) {
 
 fn a_prompt_of_any_length_and_a_system_prompt_arrive(kind: EngineKind) {
     // An argument holds 128 KiB.
-    let task = AgentTask { system: "You are examined at desk 4711.".to_owned(), ..task(&format!("{}needle", "hay ".repeat(50_000))) };
+    let task = AgentTask { system: "You are examined at desk 4711.".to_owned(), ..task(&format!("{}needle", "hay ".repeat(75_000))) };
     let Some((stage, report)) = play(kind, Case::Answers, &task) else { return };
 
     assert_eq!(outcome(&report), DONE, "{report:?}");
     assert!(stage.model_saw("hay needle") && stage.model_saw("You are examined at desk 4711."));
+}
+
+fn a_prompt_is_a_text_whatever_it_begins_with(kind: EngineKind) {
+    let Some(mut stage) = Stage::of(kind, Case::Answers) else { return };
+    stage.put("note.txt", "never to be sent along");
+
+    for prompt in ["/compact", "@note.txt", "--help"] {
+        let report = stage.play(&task(prompt));
+
+        assert_eq!(outcome(&report), DONE, "{prompt}: {report:?}");
+        assert!(stage.model_saw(prompt), "{prompt}");
+        assert!(kind == EngineKind::Scripted || !stage.model_saw("never to be sent along"), "{prompt}");
+    }
+}
+
+fn a_word_said_while_it_works_is_heard(kind: EngineKind) {
+    let Some(mut stage) = Stage::of(kind, Case::Hears) else { return };
+    let mut attached = stage.start(&task("Do it."));
+    stage.world.process("pid");
+
+    let said = say(&stage.world.spec.folder, "Mind desk 4711").unwrap();
+    stage.put("go", "");
+    let report = ended(wait(&mut attached));
+
+    if !stage.capabilities().steering {
+        return assert_eq!((said, outcome(&report)), (Some(Said::Deaf), DONE), "{report:?}");
+    }
+    let (end, claim) = outcome(&report);
+    assert_eq!((said, end), (Some(Said::Passed), SessionEnd::Completed), "{report:?}");
+    // Claude Code hands it to its model with what the tool said, which is no prompt to the loopback model.
+    let answers = kind == EngineKind::Claude || claim.is_some_and(|claim| claim.contains("desk 4711"));
+    assert!(answers && stage.model_saw("Mind desk 4711"), "{report:?}\n{}", stage.transcript());
+    assert!(stage.transcript().lines().filter_map(|line| read_said(line.as_bytes())).eq(["Mind desk 4711"]));
+    assert_eq!(say(&stage.world.spec.folder, "Too late").unwrap(), Some(Said::Over));
+}
+
+fn an_interrupted_turn_ends_as_interrupted(kind: EngineKind) {
+    let Some(mut stage) = Stage::of(kind, Case::Works) else { return };
+    let mut attached = stage.start(&task("Do it."));
+    let tool = stage.world.process("pid");
+
+    attached.interrupt();
+    let report = ended(wait(&mut attached));
+
+    assert_eq!(report.end, SessionEnd::Interrupted, "{report:?}");
+    assert!(is_gone(&tool));
+    // The others are ended by a signal, and say nothing.
+    let breaks_off = kind != EngineKind::Scripted;
+    let says_so = stage.events().iter().any(|event| matches!(event, AgentEvent::Finished(finish) if finish.stop == Stop::Interrupted));
+    assert_eq!(says_so, breaks_off, "{}", stage.transcript());
+}
+
+fn a_tool_that_is_not_allowed_is_denied_and_the_session_goes_on(kind: EngineKind) {
+    let Some(mut stage) = Stage::of(kind, Case::Writes) else { return };
+    // Those that never ask are held to looking.
+    let asks = matches!(kind, EngineKind::Claude | EngineKind::Acp);
+    let access = if asks { Access::Full } else { Access::ReadOnly };
+    stage.ask_first();
+
+    let report = stage.play(&AgentTask { access, ..task("Do it.") });
+
+    assert_eq!((outcome(&report), stage.world.work("written").exists()), (DONE, false), "{}", stage.transcript());
+    // Of what Codex does not let its model do, it does not tell.
+    let denied = |event: &AgentEvent| matches!(event, AgentEvent::ToolResult { failed: true, .. });
+    assert!(kind == EngineKind::Codex || stage.events().iter().any(denied), "{}", stage.transcript());
 }

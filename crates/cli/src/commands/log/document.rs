@@ -52,6 +52,10 @@ enum Event {
         conversation: String,
         model: Option<String>,
     },
+    /// A person said it while the agent worked.
+    Said {
+        text: String,
+    },
     Text {
         text: String,
     },
@@ -172,6 +176,7 @@ fn read(path: &Path, excerpt: Option<&Excerpt>) -> Result<Vec<u8>, Report> {
 fn event(event: AgentEvent) -> Option<Event> {
     Some(match event {
         AgentEvent::Started { conversation, model } => Event::Started { conversation, model },
+        AgentEvent::Said(text) => Event::Said { text },
         AgentEvent::Text(text) => Event::Text { text },
         AgentEvent::Thinking(text) => Event::Thinking { text },
         AgentEvent::Turn => Event::Turn,

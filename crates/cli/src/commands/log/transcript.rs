@@ -2,7 +2,7 @@
 
 use proctor_domain::session::SessionRecord;
 use proctor_domain::{Cost, Timestamp};
-use proctor_engine::agent::{AgentEvent, EngineKind, Finish, Opening, PlanEntry, PlanState, Reader, Stop, engine};
+use proctor_engine::agent::{AgentEvent, EngineKind, Finish, Opening, PlanEntry, PlanState, Reader, Stop, engine, read_said};
 
 use crate::printer::{Printer, Stream, Style, visible, visible_line};
 use crate::progress::seconds;
@@ -53,7 +53,11 @@ impl Transcript {
             return;
         }
         if let Some(reader) = &mut self.reader {
-            return reader.read(line, events);
+            match read_said(line) {
+                Some(text) => events.push(AgentEvent::Said(text)),
+                None => reader.read(line, events),
+            }
+            return;
         }
         let strange = |event: &AgentEvent| matches!(event, AgentEvent::Unknown(_) | AgentEvent::Garbage);
         let mut read = Vec::new();
@@ -91,6 +95,7 @@ impl Writer<'_> {
                 let model = model.as_ref().map(|model| format!(", model {model}")).unwrap_or_default();
                 self.paint(Style::Dim, &visible_line(&format!("conversation {conversation}{model}")))
             }
+            AgentEvent::Said(text) => format!("{} {}", self.paint(Style::Strong, "person:"), indented(text)),
             AgentEvent::Text(text) => format!("{} {}", self.paint(Style::Strong, &format!("{}:", self.speaker)), indented(text)),
             AgentEvent::Thinking(text) => self.paint(Style::Dim, &format!("thinks: {}", indented(text))),
             AgentEvent::ToolCall { name, input, .. } => {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::stage::{Case, LEAVE, PRINT_SECRET, RESET, STAND};
+use super::stage::{Case, LEAVE, PRINT_SECRET, RESET, STAND, STAND_BY};
 
 const ANSWERS: &str = r#"
 [[scenario]]
@@ -38,6 +38,9 @@ pub(super) fn script(case: Case, work: &Path) -> String {
         Case::BreaksOffOnce => answer(r#"{ text = "It is done.", cut = { after-events = 2, times = 1 } }"#),
         Case::BreaksOff => answer(r#"{ text = "It is done.", cut = { after-events = 4 } }"#),
         Case::IsUsedUp => fails(&format!("status = 429, usage-limit = {{ resets-at = {RESET} }}")),
+        Case::Hears => {
+            format!("[[scenario]]\nmatch = 'desk 4711'\nturn = [{{ text = \"Heard: desk 4711\" }}]\n{}", runs(STAND_BY, "It is done."))
+        }
         Case::Works => runs(STAND, "It is done."),
         Case::LeavesProcess => runs(LEAVE, "It is done."),
         Case::Writes => answer(&writes(&work.join("written"))),

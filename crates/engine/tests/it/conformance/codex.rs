@@ -34,6 +34,7 @@ pub(super) fn script(case: Case, work: &Path) -> String {
         | Case::Stays
         | Case::LeavesProcess
         | Case::SaysSecret
+        | Case::Hears
         | Case::IsCounted
         | Case::CallsSessionTools => claude::script(case, work),
     }

@@ -17,8 +17,9 @@ const ENGINES: [(&str, &[&str]); 5] = [
 const MONEY_CAP: &str = "a_money_cap_holds_after_the_turn_that_breaks_it";
 
 /// Why a behaviour is no test of an engine, or why its test shows nothing.
-const REASONS: [(&str, &str, &str); 2] = [
+const REASONS: &[(&str, &str, &str)] = &[
     ("`acp`", MONEY_CAP, "it tells what it used when it is done, and no sooner"),
+    ("`acp`", "a_prompt_is_a_text_whatever_it_begins_with", "the adapter sends along the file that a prompt names after an `@`"),
     ("`acp`", "a_model_without_a_price_costs_nobody_knows_what", "the adapter takes no model that it does not list itself"),
 ];
 

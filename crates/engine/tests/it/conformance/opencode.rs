@@ -27,6 +27,7 @@ pub(super) fn script(case: Case, work: &Path) -> String {
         | Case::Works
         | Case::LeavesProcess
         | Case::SaysSecret
+        | Case::Hears
         | Case::IsCounted
         | Case::CallsSessionTools => claude::script(case, work),
     }

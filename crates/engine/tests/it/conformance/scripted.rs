@@ -1,6 +1,6 @@
 //! What the scripted agent does, for each case.
 
-use super::stage::{Case, LEAVE, PRINT_SECRET, RESET, SECRET, STAND};
+use super::stage::{Case, LEAVE, PRINT_SECRET, RESET, SECRET, STAND, STAND_BY};
 
 const GOES_ON: &str = r#"
 [[scenario]]
@@ -29,6 +29,7 @@ pub(super) fn script(case: Case) -> String {
         Case::IsSlowedDownForLong => does("{ rate-limit = { resets-in = 3600 } }"),
         Case::BreaksOff => does(r#"{ print-part = '{"type":"te' }, { die = "kill" }"#),
         Case::IsUsedUp => does(&format!("{{ usage-limit = {{ resets-at = {RESET} }} }}")),
+        Case::Hears => does(&format!("{{ run = '''{STAND_BY}''' }}, {{ hear = {{}} }}")),
         Case::Works => does(&format!("{{ say = 'Starting.' }}, {{ run = '''{STAND}''' }}, {done}")),
         Case::LeavesProcess => runs(LEAVE, done),
         Case::Writes => does(&format!("{{ write = {{ path = 'written', content = 'x' }} }}, {{ run = 'echo x > written' }}, {done}")),

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use proctor_domain::session::{SessionReport, Usage};
-use proctor_engine::agent::{Access, AgentTask, Capabilities, EngineKind, EngineSetup, Permission, engine};
+use proctor_engine::agent::{Access, AgentEvent, AgentTask, Capabilities, EngineKind, EngineSetup, Opening, Permission, engine};
 use proctor_engine::tools::ToolServer;
 use proctor_engine::{AgentPlace, AgentRun, Attached, SessionWork, TRANSCRIPT, agent_files};
 use proctor_process::durable::{self, Durability};
@@ -57,6 +57,9 @@ pub(crate) enum Case {
     SaysSecret,
     /// It uses [`USAGE`] and says what that costs, where its model has a price.
     IsCounted,
+    /// A tool writes its pid to the file `pid` and ends when the file `go` is there; then the agent repeats what it was told
+    /// last.
+    Hears,
     /// It keeps a note and submits its result, at first a wrong one, by the tools of its session, and ends with another.
     CallsSessionTools,
 }
@@ -70,6 +73,8 @@ pub(crate) const PRINT_SECRET: &str =
     "s=hush; printf '%s-%s-4711\\n' $s $s; printf '%s-%s-4711\\n' $s $s >&2; echo token=$s-$s-4711 >> \"$PROCTOR_OUTPUT\"";
 /// Leaves a process in a session of its own.
 pub(crate) const LEAVE: &str = "setsid sleep 1000 >/dev/null 2>&1 & echo $! > far";
+/// Stands still until it may go on.
+pub(crate) const STAND_BY: &str = "echo $$ > pid; until [ -e go ]; do sleep 0.02; done";
 /// Stands still.
 pub(crate) const STAND: &str = "echo $$ > pid; sleep 1000";
 
@@ -205,6 +210,23 @@ impl Stage {
         run.opening.used_before = self.used;
         self.world.spec.work = SessionWork::Agent(Box::new(run));
         self.world.start()
+    }
+
+    /// From now on it has to ask before it does anything that may be refused.
+    pub(crate) fn ask_first(&mut self) {
+        self.setup.permission = Permission::Ask;
+    }
+
+    /// Puts a file into the working tree.
+    pub(crate) fn put(&self, name: &str, text: &str) {
+        write(&self.world.work(name), text);
+    }
+
+    /// What the transcript says.
+    pub(crate) fn events(&self) -> Vec<AgentEvent> {
+        let (mut reader, mut events) = (engine(self.kind).reader(&Opening::default()), Vec::new());
+        self.transcript().lines().for_each(|line| reader.read(line.as_bytes(), &mut events));
+        events
     }
 
     /// Runs a further session to its end.

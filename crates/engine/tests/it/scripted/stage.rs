@@ -95,7 +95,7 @@ impl Stage {
             .dir(self.path("work"))
             .env(command.environment)
             .env([("PATH", path_variable()), ("HOME", self.path("home").into()), ("GIT_CONFIG_NOSYSTEM", "1".into())])
-            .stdin(Stdin::Bytes(task.prompt.clone().into_bytes()))
+            .stdin(Stdin::Bytes(format!("{}\n", serde_json::json!(task.prompt)).into_bytes()))
     }
 
     /// Runs the agent to its end.
