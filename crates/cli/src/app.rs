@@ -49,9 +49,12 @@ fn shortcut(arguments: &[OsString]) -> Option<std::process::ExitCode> {
     }
 }
 
-/// Becomes the program that is to run in a box; what is left to do here is to say why it did not.
+/// Becomes the program that is to run in a box, or stays around it; what is left to do here is to say why it did not run.
 fn confine(arguments: &[OsString]) -> std::process::ExitCode {
-    let error = proctor_process::confine::enter_and_exec(arguments.iter().cloned());
+    let error = match proctor_process::confine::enter(arguments.iter().cloned()) {
+        Ok(code) => return std::process::ExitCode::from(code),
+        Err(error) => error,
+    };
     let printer = Printer::on_process(Talk::Normal, ColorChoice::Never, &Environment::default());
     Report::failed_to(Kind::Environment, &error).print(&printer, crate::args::Format::Text);
     let _ = close(&printer, ExitCode::Failed);

@@ -4,6 +4,8 @@ use clap::{Arg, ArgAction, CommandFactory};
 use proctor_domain::ExitCode;
 use proctor_engine::agent::{EngineKind, ModelTable, TIERS, engine};
 
+use proctor_process::confine::{BoxKind, CONTRACT, Hold};
+
 use crate::args::CommandLine;
 use crate::commands::engines::abilities;
 use crate::environment::{SetBy, VARIABLES};
@@ -169,6 +171,32 @@ fn heading(first: &str, engines: &[String]) -> String {
     let columns = first.matches('|').count() + 1 + engines.len();
     let first = if first.is_empty() { String::new() } else { format!("{first} ") };
     format!("| {first}| {} |\n|{}\n", engines.join(" | "), "---|".repeat(columns))
+}
+
+/// What every kind of box holds, as Markdown.
+pub fn box_contract() -> String {
+    let kinds = [BoxKind::Bwrap, BoxKind::Landlock, BoxKind::Container];
+    let mut text = format!(
+        "# What boxes hold\n\n{MADE}What a session is kept from, by the kind of its [box](boxes.md). A cell that is open is named by its word where the\n\
+         box is told: by `proctor doctor`, by `proctor engines`, and in the record of a run (`proctor show`). Every cell of this table is\n\
+         tried by a test that tries to break out.\n\n| a session can't | word | {} |\n|{}\n",
+        kinds.map(|kind| format!("`{kind}`")).join(" | "),
+        "---|".repeat(kinds.len() + 2)
+    );
+    for facts in &CONTRACT {
+        let cells = kinds.map(|kind| hold(facts.held_by(kind)));
+        line(&mut text, &format!("| {} | `{}` | {} |", cell(facts.meaning), facts.name, cells.join(" | ")));
+    }
+    text
+}
+
+fn hold(hold: Hold) -> String {
+    match hold {
+        Hold::Always => "held".to_owned(),
+        Hold::FromLandlock(version, reason) => format!("held from version {version} on: {reason}"),
+        Hold::WithoutNetwork(reason) => format!("held with `net = \"none\"`, else **open**: {reason}"),
+        Hold::Never(reason) => format!("**open**: {reason}"),
+    }
 }
 
 /// Every key of a procedure card, as Markdown.

@@ -56,6 +56,8 @@ pub static AGENT_TIMEOUT: Variable = by_caller("PROCTOR_AGENT_TIMEOUT", "Overrid
 pub static AGENT_SILENCE: Variable = by_caller("PROCTOR_AGENT_SILENCE", "Overrides the setting `agent-silence`.");
 /// Setting `confine`.
 pub static CONFINE: Variable = by_caller("PROCTOR_CONFINE", "Overrides the setting `confine`.");
+/// Setting `net`.
+pub static NET: Variable = by_caller("PROCTOR_NET", "Overrides the setting `net`.");
 /// Setting `engine`.
 pub static ENGINE: Variable =
     by_caller("PROCTOR_ENGINE", "Overrides the setting `engine`, and the setting `judge` with it unless `PROCTOR_JUDGE` is set.");
@@ -101,6 +103,7 @@ pub static VARIABLES: &[&Variable] = &[
     &AGENT_TIMEOUT,
     &AGENT_SILENCE,
     &CONFINE,
+    &NET,
     &ENGINE,
     &JUDGE,
     &SCRIPT,

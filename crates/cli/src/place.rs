@@ -6,6 +6,7 @@ use proctor_cards::{BoxDefaults, Layout, load_box_defaults};
 use proctor_domain::procedure::Records;
 use proctor_engine::agent::{EngineKind, EngineSetup, ModelTable};
 use proctor_orchestrator::{AgentSettings, RunSettings, Site, StateFolder, UnknownEngine};
+use proctor_process::confine::ContainerSetup;
 use proctor_workspace::{GitEnvironment, Repository, WorkspaceError};
 
 use crate::Invocation;
@@ -235,12 +236,20 @@ fn agent_settings(settings: &Settings, program: &Path, directory: &Path) -> Resu
         timeout: settings.agent_timeout.value.into(),
         silence: settings.agent_silence.value.into(),
         confine: settings.confine.value,
+        net: settings.net.value,
+        container: container_setup(settings, directory),
         secrets: settings.secrets.value.clone(),
         ..AgentSettings::usual(program.to_owned())
     };
     agents.choose(&settings.engine.value)?;
     agents.choose_judge(settings.judge.value.as_ref())?;
     Ok(agents)
+}
+
+/// What settings say about containers.
+fn container_setup(settings: &Settings, directory: &Path) -> ContainerSetup {
+    let program = settings.box_program.value.clone().map(|value| Setting { value, source: settings.box_program.source.clone() });
+    ContainerSetup { program: program.map(|program| program.program(directory)), image: settings.box_image.value.clone() }
 }
 
 /// The card root and, if it has one, its settings file. The walk ends at the top of the working tree: what lies

@@ -75,8 +75,9 @@ impl<'a> Progress<'a> {
                     self.say_plain(&format!("  {}", self.phase));
                 }
             }
-            Notice::Confined { kind: "none" } => self.say("agents are held in no box here; `proctor doctor` says why"),
-            Notice::Confined { kind } => self.say(&format!("agents are held in a {kind} box")),
+            Notice::Confined { kind: "none", .. } => self.say("agents are held in no box here; `proctor doctor` says why"),
+            Notice::Confined { kind, net: "none" } => self.say(&format!("agents are held in a {kind} box, without the network")),
+            Notice::Confined { kind, .. } => self.say(&format!("agents are held in a {kind} box")),
             Notice::Agent(event) => self.show_agent(event),
             Notice::Merged { commit } => self.say(&format!("merged; the branch it came from is at {}", commit.short())),
             Notice::Output(bytes) => self.show_output(bytes),

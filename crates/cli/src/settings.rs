@@ -24,7 +24,7 @@ use proctor_domain::CardDuration;
 use proctor_domain::procedure::Records;
 use proctor_domain::session::EngineName;
 use proctor_engine::agent::{EngineKind, EngineSetup, ModelTable, Permission, TIERS, Tier};
-use proctor_process::confine::Confine;
+use proctor_process::confine::{Confine, Net};
 
 pub use key::{KEYS, Key, KeyFacts, NameList, Reach};
 pub use own::OwnEngine;
@@ -144,6 +144,12 @@ pub struct Settings {
     pub agent_silence: Setting<CardDuration>,
     /// `confine`
     pub confine: Setting<Confine>,
+    /// `net`
+    pub net: Setting<Net>,
+    /// `box.image`
+    pub box_image: Setting<Option<String>>,
+    /// `box.program`, as written.
+    pub box_program: Setting<Option<PathBuf>>,
     /// `engine`
     pub engine: Setting<EngineName>,
     /// `judge`; `None` for the engine that drives agents.
@@ -282,6 +288,9 @@ impl Layers {
             agent_timeout: self.pick(repository, Key::AgentTimeout, minutes(60), |layer| layer.agent_timeout),
             agent_silence: self.pick(repository, Key::AgentSilence, minutes(15), |layer| layer.agent_silence),
             confine: self.pick(repository, Key::Confine, Confine::Auto, |layer| layer.confine),
+            net: self.pick(repository, Key::Net, Net::All, |layer| layer.net),
+            box_image: self.pick(repository, Key::BoxImage, None, |layer| layer.box_image.clone().map(Some)),
+            box_program: self.pick(repository, Key::BoxProgram, None, |layer| layer.box_program.clone().map(Some)),
             engine: self.pick(repository, Key::Engine, EngineKind::Claude.engine_name(), |layer| layer.engine.clone()),
             judge: self.judge(repository),
             script: self.pick(repository, Key::Script, None, |layer| layer.script.clone().map(Some)),

@@ -11,7 +11,7 @@ fn main() -> ExitCode {
         [command, folder] if command == "host" => proctor_engine::run_host(Path::new(folder)),
         [command, rest @ ..] if command == "acp-relay" => proctor_engine::run_acp_relay(rest),
         [command, rest @ ..] if command == "confine" => {
-            ExitCode::from(proctor_process::confine::enter_and_exec(rest.iter().cloned()).exit_code())
+            ExitCode::from(proctor_process::confine::enter(rest.iter().cloned()).unwrap_or_else(|error| error.exit_code()))
         }
         [command, rest @ ..] if command == "tools" => proctor_engine::run_session_tools(rest),
         _ => ExitCode::from(2),

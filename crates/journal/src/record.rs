@@ -163,7 +163,7 @@ mod tests {
             RunEvent::Halted { reason: HaltReason::Question { step: step(), question: "?".to_owned() } },
             RunEvent::Halted { reason: HaltReason::Limited { engine: "claude".parse().unwrap(), until: None } },
             RunEvent::Halted { reason: HaltReason::NotMerged { branch: Branch::Detached, reason: "dirty".to_owned() } },
-            RunEvent::Confined { kind: "none".to_owned() },
+            RunEvent::Confined { kind: "none".to_owned(), net: Some("all".to_owned()), open: vec!["read-home".to_owned()] },
             RunEvent::RejudgeAsked,
             RunEvent::WorktreeMade,
             RunEvent::Merged { commit: Oid("d".repeat(40)) },
@@ -218,6 +218,16 @@ mod tests {
             assert!(of_agents.iter().all(|word| !written.contains(word)), "{written}");
             assert_eq!(decode(&written), decode(body));
         }
+    }
+
+    #[test]
+    fn a_box_that_was_recorded_by_its_kind_alone_is_read() {
+        let body = r#"{"v":1,"event":{"event":"confined","kind":"bwrap"}}"#;
+
+        let event = decode(body).unwrap();
+
+        assert_eq!(event, RunEvent::Confined { kind: "bwrap".to_owned(), net: None, open: Vec::new() });
+        assert_eq!(encode(&event).unwrap(), body);
     }
 
     #[test]

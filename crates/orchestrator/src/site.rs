@@ -8,7 +8,7 @@ use proctor_cards::{BoxDefaults, Layout};
 use proctor_domain::procedure::{Records, RunEngine};
 use proctor_domain::session::{EngineName, Work};
 use proctor_engine::agent::{EngineKind, EngineSetup, ModelTable};
-use proctor_process::confine::Confine;
+use proctor_process::confine::{Confine, ContainerSetup, Net};
 use proctor_workspace::Repository;
 
 use crate::StateFolder;
@@ -66,6 +66,10 @@ pub struct AgentSettings {
     pub silence: Duration,
     /// The box they are held in.
     pub confine: Confine,
+    /// What they reach of the network.
+    pub net: Net,
+    /// What a container is made with, where that is their box.
+    pub container: ContainerSetup,
     /// Names of variables whose values are never written.
     pub secrets: Vec<String>,
     /// Whether an account is asked although a session was told to leave it alone for a while.
@@ -97,6 +101,8 @@ impl AgentSettings {
             timeout: Duration::from_secs(60 * 60),
             silence: Duration::from_secs(15 * 60),
             confine: Confine::Auto,
+            net: Net::All,
+            container: ContainerSetup::default(),
             secrets: Vec::new(),
             ignore_limits: false,
         }

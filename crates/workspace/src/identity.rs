@@ -22,6 +22,24 @@ impl Repository {
         Ok(())
     }
 
+    /// Who commits, as the variables by which git is told so: for a place where the user's own settings are not seen.
+    pub fn identity_variables(&self) -> Result<Vec<(&'static str, String)>, WorkspaceError> {
+        let mut variables = Vec::new();
+        for (role, name, email) in [
+            ("GIT_AUTHOR_IDENT", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"),
+            ("GIT_COMMITTER_IDENT", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
+        ] {
+            let told = self.quiet("var")?.arg(role).run()?.line("var")?;
+            // `Name <email> seconds zone`
+            if let Some((who, rest)) = told.split_once(" <")
+                && let Some((address, _)) = rest.split_once('>')
+            {
+                variables.extend([(name, who.to_owned()), (email, address.to_owned())]);
+            }
+        }
+        Ok(variables)
+    }
+
     /// Whether commits that the settings want signed can be: tried once, before a run's first step. The
     /// commit that it makes belongs to no branch, and git removes it some day.
     pub fn probe_signing(&self) -> Result<(), WorkspaceError> {

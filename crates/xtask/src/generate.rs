@@ -10,6 +10,7 @@ use proctor_process::durable::{self, Durability};
 type Document = (&'static str, fn() -> String);
 
 const DOCUMENTS: &[Document] = &[
+    ("docs/box-contract.md", proctor::docs::box_contract),
     ("docs/card-reference.md", proctor::docs::card_reference),
     ("docs/cli-reference.md", proctor::docs::cli_reference),
     ("docs/environment.md", proctor::docs::environment),

@@ -18,7 +18,7 @@ use proctor_orchestrator::procedure::{
     stop_run,
 };
 use proctor_orchestrator::{Site, SystemClock};
-use proctor_process::confine;
+use proctor_process::confine::{self, ContainerSetup, Net};
 use proctor_process::{Signal, Signals};
 
 use super::procedure::RunView;
@@ -195,7 +195,10 @@ impl Demo<'_> {
         match self.engine {
             DemoEngine::Scripted => Ok(()),
             // The only kind that holds an agent in an in-place checkout.
-            DemoEngine::Claude => confine::probe(&site.program).bwrap.map(|_| ()).map_err(|reason| DemoError::NoBox { reason }),
+            DemoEngine::Claude => confine::probe(&site.program, Net::All, &ContainerSetup::default())
+                .bwrap
+                .map(|_| ())
+                .map_err(|reason| DemoError::NoBox { reason }),
         }
     }
 

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use proctor_domain::ExitCode;
 use proctor_domain::session::{EngineName, Work};
 use proctor_engine::agent::{Capabilities, EngineKind, EngineSetup, Login, Permission, TIERS, engine};
+use proctor_process::confine::Container;
 use serde::Serialize;
 
 use crate::Invocation;
@@ -81,9 +82,20 @@ struct TierObject {
 struct BoxObject {
     /// What agents get, as far as it can express what they may write; null where they don't run.
     used: Option<&'static str>,
+    /// What they reach of the network.
+    net: &'static str,
+    /// What such a box is to keep them from and this one does not.
+    open: Vec<OpenObject>,
     problem: Option<String>,
     bwrap: KindObject,
     landlock: KindObject,
+    container: KindObject,
+}
+
+#[derive(Serialize)]
+struct OpenObject {
+    name: &'static str,
+    reason: &'static str,
 }
 
 #[derive(Serialize)]
@@ -127,7 +139,7 @@ pub(crate) fn abilities(capabilities: Capabilities) -> [(&'static str, bool); 11
 pub fn run(invocation: &Invocation, args: &EnginesArgs) -> Result<ExitCode, Report> {
     let here = SettingsHere::find(invocation)?;
     let engines = here.agents.setups.iter().map(|setup| survey(invocation, setup)).collect::<Vec<_>>();
-    let boxes = survey_boxes(&here.settings, &here.program);
+    let boxes = survey_boxes(&here.agents, &here.program);
     match Format::from_flag(args.json) {
         Format::Json => invocation.printer.json(&listing(&here, &engines, &boxes)),
         Format::Text => print(invocation, &here, &engines, &boxes),
@@ -145,10 +157,13 @@ fn listing<'here>(here: &'here SettingsHere, engines: &'here [Surveyed], boxes: 
         tiers: TIERS.iter().map(|row| TierObject { name: row.name, alias: row.alias }).collect(),
         confine: Said { name: settings.confine.value.name(), source: settings.confine.source.to_string() },
         boxes: BoxObject {
-            used: boxes.used.as_ref().ok().map(|kind| kind.name()),
+            used: boxes.used.as_ref().ok().map(|chosen| chosen.kind().name()),
+            net: settings.net.value.name(),
+            open: boxes.open.iter().map(|cell| OpenObject { name: cell.name, reason: cell.reason }).collect(),
             problem: boxes.trouble.as_ref().map(|trouble| trouble.detail.clone()),
             bwrap: kind_object(boxes.available.bwrap.as_ref().map(|path| path.display().to_string())),
             landlock: kind_object(boxes.available.landlock.as_ref().map(|version| format!("version {version}"))),
+            container: kind_object(boxes.available.container.as_ref().map(Container::describe)),
         },
         not_accepted: here.not_accepted.clone(),
     }
@@ -233,18 +248,24 @@ fn print(invocation: &Invocation, here: &SettingsHere, engines: &[Surveyed], box
         }
     }
     let used = match &boxes.used {
-        Ok(kind) => kind.name(),
+        Ok(chosen) => chosen.kind().name(),
         Err(_) => "refused",
     };
     printer.line(&format!("{} {used}", printer.paint(Stream::Out, Style::Strong, "box")));
     let setting = &here.settings.confine;
     printer.line(&format!("  {:<9} {} ({})", "confine", setting.value.name(), visible_line(&setting.source.to_string())));
+    let setting = &here.settings.net;
+    printer.line(&format!("  {:<9} {} ({})", "net", setting.value.name(), visible_line(&setting.source.to_string())));
     let row = |name: &str, outcome: Result<String, &String>| {
         let text = outcome.unwrap_or_else(|reason| format!("does not work: {reason}"));
         printer.line(&format!("  {name:<9} {}", visible_line(&text)));
     };
     row("bwrap", boxes.available.bwrap.as_ref().map(|path| path.display().to_string()));
     row("landlock", boxes.available.landlock.as_ref().map(|version| format!("version {version}")));
+    row("container", boxes.available.container.as_ref().map(Container::describe));
+    if !boxes.open.is_empty() && used != "none" {
+        row("open", Ok(boxes.open.iter().map(|cell| cell.name).collect::<Vec<_>>().join(", ")));
+    }
     boxes.trouble.iter().for_each(|trouble| print_trouble(invocation, trouble));
     if !here.not_accepted.is_empty() {
         printer

@@ -37,6 +37,12 @@ pub enum Key {
     AgentSilence,
     /// `confine`
     Confine,
+    /// `net`
+    Net,
+    /// `box.image`
+    BoxImage,
+    /// `box.program`
+    BoxProgram,
     /// `engines.scripted.script`
     Script,
     /// `engines.….program`
@@ -97,6 +103,9 @@ pub static KEYS: &[KeyFacts] = &[
     anywhere(Key::AgentTimeout, "agent-timeout", &environment::AGENT_TIMEOUT),
     anywhere(Key::AgentSilence, "agent-silence", &environment::AGENT_SILENCE),
     anywhere(Key::Confine, "confine", &environment::CONFINE),
+    anywhere(Key::Net, "net", &environment::NET),
+    in_files(Key::BoxImage, "box.image"),
+    KeyFacts { key: Key::BoxProgram, name: "box.program", reach: Reach::User, variable: None },
     anywhere(Key::Engine, "engine", &environment::ENGINE),
     anywhere(Key::Judge, "judge", &environment::JUDGE),
     in_files(Key::Program(EngineKind::Claude), "engines.claude.program"),

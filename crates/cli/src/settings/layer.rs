@@ -9,7 +9,7 @@ use proctor_cards::{Finding, Level};
 use proctor_domain::CardDuration;
 use proctor_domain::session::EngineName;
 use proctor_engine::agent::{EngineKind, Permission, Tier};
-use proctor_process::confine::Confine;
+use proctor_process::confine::{Confine, Net};
 
 use super::file::{Entry, Mistake, TomlText};
 use super::key::{self, KEYS, KeyFacts, Known};
@@ -33,6 +33,9 @@ pub(super) struct Layer {
     pub(super) agent_timeout: Option<CardDuration>,
     pub(super) agent_silence: Option<CardDuration>,
     pub(super) confine: Option<Confine>,
+    pub(super) net: Option<Net>,
+    pub(super) box_image: Option<String>,
+    pub(super) box_program: Option<PathBuf>,
     pub(super) script: Option<PathBuf>,
     pub(super) programs: BTreeMap<EngineKind, PathBuf>,
     pub(super) inherit: BTreeMap<EngineKind, bool>,
@@ -122,6 +125,9 @@ impl Layer {
             | Key::AgentTimeout
             | Key::AgentSilence
             | Key::Confine
+            | Key::Net
+            | Key::BoxImage
+            | Key::BoxProgram
             | Key::Script
             | Key::Program(_)
             | Key::Permission(_)
@@ -142,6 +148,9 @@ impl Layer {
             Key::AgentTimeout => self.agent_timeout = Some(value::limit(text, "agent")?),
             Key::AgentSilence => self.agent_silence = Some(value::limit(text, "agent")?),
             Key::Confine => self.confine = Some(value::confine(text)?),
+            Key::Net => self.net = Some(value::net(text)?),
+            Key::BoxImage => self.box_image = Some(value::image(text)?),
+            Key::BoxProgram => self.box_program = Some(value::path(text)?),
             Key::Script => self.script = Some(value::path(text)?),
             Key::Names(list) => _ = self.names.insert(list, value::names(list, text)?),
             Key::Program(kind) => _ = self.programs.insert(kind, value::path(text)?),
@@ -165,6 +174,9 @@ impl Layer {
             Key::AgentTimeout => self.agent_timeout = None,
             Key::AgentSilence => self.agent_silence = None,
             Key::Confine => self.confine = None,
+            Key::Net => self.net = None,
+            Key::BoxImage => self.box_image = None,
+            Key::BoxProgram => self.box_program = None,
             Key::Script => self.script = None,
             Key::Names(list) => _ = self.names.remove(&list),
             Key::Program(kind) => _ = self.programs.remove(&kind),
@@ -223,7 +235,7 @@ mod tests {
         }
     }
 
-    const KNOWN: &str = "known keys: layout, records, pass-env, linger, secrets, shell-timeout, agent-timeout, agent-silence, confine, engine, engines, models";
+    const KNOWN: &str = "known keys: layout, records, pass-env, linger, secrets, shell-timeout, agent-timeout, agent-silence, confine, net, box, engine, engines, models";
 
     #[test]
     fn unknown_keys_are_errors_with_place_and_nearest_key() {
@@ -296,7 +308,7 @@ mod tests {
             ("engines.claude.permission = 'all'", 29, "`engines.claude.permission`: `all` is none of ask, bypass"),
             ("engines.scripted.script = ''", 27, "`engines.scripted.script`: `` is no path"),
             ("models.claude.strong = '--verbose'", 24, "`models.claude.strong`: `--verbose` is no model's name"),
-            ("confine = 'firejail'", 11, "`confine`: `firejail` is none of auto, bwrap, landlock, none"),
+            ("confine = 'firejail'", 11, "`confine`: `firejail` is none of auto, bwrap, landlock, container, none"),
             ("secrets = ['A-B']", 12, "`secrets`: `A-B` is no name of an environment variable"),
             ("agent-silence = '0m'", 17, "`agent-silence`: no agent can finish in no time"),
             ("shell-timeout = '0s'", 17, "`shell-timeout`: no shell can finish in no time"),

@@ -6,7 +6,7 @@
 //! engine, whose commands run in the box of an agent. `secrets` of a repository only add to those of the user.
 
 use proctor_engine::agent::{EngineKind, Permission};
-use proctor_process::confine::{BoxKind, Confine};
+use proctor_process::confine::{BoxKind, Confine, Net};
 
 use super::layer::Layer;
 use super::{Key, NameList, Settings};
@@ -33,13 +33,14 @@ impl Key {
     /// Whether a repository needs consent to set it.
     pub fn consent(self) -> Consented {
         match self {
-            Self::Names(NameList::PassEnv | NameList::Linger) | Self::Program(_) | Self::OwnEngines => Consented::Always,
-            Self::Confine | Self::Inherit(_) | Self::Permission(_) => Consented::WhenWeaker,
+            Self::Names(NameList::PassEnv | NameList::Linger) | Self::BoxImage | Self::Program(_) | Self::OwnEngines => Consented::Always,
+            Self::Confine | Self::Net | Self::Inherit(_) | Self::Permission(_) => Consented::WhenWeaker,
             Self::Layout
             | Self::Records
             | Self::Names(NameList::Secrets)
             | Self::ShellTimeout
             | Self::StateDir
+            | Self::BoxProgram
             | Self::Engine
             | Self::Judge
             | Self::AgentTimeout
@@ -66,6 +67,8 @@ impl Ask {
             Key::Names(NameList::PassEnv) => "to pass to sessions from your environment",
             Key::Names(NameList::Linger) => "to let these programs outlive sessions",
             Key::Confine => "to hold agents in this box, which can be weaker than yours",
+            Key::Net => "to give agents more of the network than you do",
+            Key::BoxImage => "to run agents among the programs of this image",
             Key::Program(_) => "to run this program as the engine",
             Key::OwnEngines => "to run these programs as engines",
             Key::Inherit(_) => "to take in your own settings, memory and tools of the engine",
@@ -75,6 +78,7 @@ impl Ask {
             | Key::Names(NameList::Secrets)
             | Key::ShellTimeout
             | Key::StateDir
+            | Key::BoxProgram
             | Key::Engine
             | Key::Judge
             | Key::AgentTimeout
@@ -98,6 +102,12 @@ impl Sensitive {
         }
         if let Some(confine) = repository.confine.filter(|confine| may_be_weaker(*confine, own.confine.value)) {
             ask(Key::Confine, vec![confine.name().to_owned()]);
+        }
+        if repository.net == Some(Net::All) && own.net.value == Net::None {
+            ask(Key::Net, vec![Net::All.name().to_owned()]);
+        }
+        if let Some(image) = repository.box_image.as_ref().filter(|image| own.box_image.value.as_ref() != Some(*image)) {
+            ask(Key::BoxImage, vec![image.clone()]);
         }
         for engine in &own.programs {
             let kind = engine.kind;
@@ -129,10 +139,14 @@ fn said<T: PartialEq>(values: &std::collections::BTreeMap<EngineKind, T>, kind: 
     values.get(&kind) == Some(&value)
 }
 
-/// Whether agents could be held in a weaker box than `own` says. `auto` may come to any, so only `bwrap` is never weaker
-/// than it, and it is never stronger than a named one.
+/// Whether agents could be held in a weaker box than `own` says. `auto` may come to any but a container, so only `bwrap`
+/// and a container are never weaker than it, and it is never stronger than a named one.
 fn may_be_weaker(asked: Confine, own: Confine) -> bool {
-    let never = asked == own || asked == Confine::Named(BoxKind::Bwrap) || own == Confine::Named(BoxKind::None);
+    let is_bwrap_enough = own != Confine::Named(BoxKind::Container);
+    let never = asked == own
+        || asked == Confine::Named(BoxKind::Container)
+        || (asked == Confine::Named(BoxKind::Bwrap) && is_bwrap_enough)
+        || own == Confine::Named(BoxKind::None);
     !never
 }
 
@@ -169,6 +183,7 @@ mod tests {
             ("engines.claude.permission", "'bypass'"),
             ("confine", "'none'"),
             ("confine", "'landlock'"),
+            ("box.image", "'debian:13'"),
         ] {
             assert_eq!(asked("", &format!("{key} = {value}")), [key], "{value}");
         }
@@ -179,10 +194,10 @@ mod tests {
         // As open as a value can be.
         let engine = |kind| format!("[engines.{kind}]\nprogram = '/a'\ninherit = true\npermission = 'bypass'\n");
         let engines: String = super::super::WITH_PROGRAM.map(engine).concat();
-        let open = format!("pass-env = ['A']\nlinger = ['a']\nconfine = 'none'\n{engines}");
+        let open = format!("pass-env = ['A']\nlinger = ['a']\nconfine = 'none'\nnet = 'all'\nbox.image = 'a'\n{engines}");
         let needing = super::super::KEYS.iter().filter(|facts| facts.key.consent() != Consented::Never).map(|facts| facts.name);
 
-        assert_eq!(asked("", &open), needing.collect::<Vec<_>>());
+        assert_eq!(asked("net = 'none'", &open), needing.collect::<Vec<_>>());
     }
 
     #[test]
@@ -195,6 +210,9 @@ mod tests {
             ),
             ("engines.claude.program = '/opt/claude'", "engines.claude.program = '/opt/claude'"),
             ("", "engine = 'scripted'\nengines.scripted.script = 'agent.toml'\nmodels.claude.strong = 'opus-9'\nsecrets = ['A']"),
+            ("", "net = 'none'"),
+            ("net = 'none'", "net = 'none'"),
+            ("box.image = 'debian:13'", "box.image = 'debian:13'"),
             ("", "agent-timeout = '2h'\nagent-silence = '1h'\nshell-timeout = '2h'"),
         ] {
             assert_eq!(asked(user, repository), [""; 0], "{repository}");
@@ -205,7 +223,7 @@ mod tests {
 
     #[test]
     fn every_pair_of_boxes_is_decided() {
-        let kinds = ["none", "auto", "landlock", "bwrap"];
+        let kinds = ["none", "auto", "landlock", "bwrap", "container"];
         let weaker = |own: &str| -> Vec<&str> {
             kinds
                 .into_iter()
@@ -217,6 +235,7 @@ mod tests {
         assert_eq!(weaker("auto"), ["none", "landlock"]);
         assert_eq!(weaker("landlock"), ["none", "auto"]);
         assert_eq!(weaker("bwrap"), ["none", "auto", "landlock"]);
+        assert_eq!(weaker("container"), ["none", "auto", "landlock", "bwrap"]);
     }
 
     #[test]

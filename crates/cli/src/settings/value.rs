@@ -8,7 +8,7 @@ use proctor_domain::CardDuration;
 use proctor_domain::procedure::Records;
 use proctor_domain::session::{EngineName, InvalidEngineName};
 use proctor_engine::agent::Permission;
-use proctor_process::confine::Confine;
+use proctor_process::confine::{Confine, Net};
 
 use super::{LayoutRule, NameList, RecordsRule};
 
@@ -46,7 +46,17 @@ pub(super) fn engine(text: &str) -> Result<EngineName, String> {
 }
 
 pub(super) fn confine(text: &str) -> Result<Confine, String> {
-    Confine::from_str(text).map_err(|_| format!("`{text}` is none of auto, bwrap, landlock, none"))
+    Confine::from_str(text).map_err(|_| format!("`{text}` is none of auto, bwrap, landlock, container, none"))
+}
+
+pub(super) fn net(text: &str) -> Result<Net, String> {
+    Net::from_str(text).map_err(|_| format!("`{text}` is none of all, none"))
+}
+
+/// An image; what begins with a dash would be read as an option.
+pub(super) fn image(text: &str) -> Result<String, String> {
+    let is_odd = text.is_empty() || text.starts_with('-') || text.contains(|letter: char| letter.is_whitespace() || letter.is_control());
+    if is_odd { Err(format!("`{text}` is no name of an image")) } else { Ok(text.to_owned()) }
 }
 
 pub(super) fn permission(text: &str) -> Result<Permission, String> {

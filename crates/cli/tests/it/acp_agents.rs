@@ -7,7 +7,7 @@ use proctor_testkit::World;
 use serde_json::json;
 
 use crate::agent_scene::in_box;
-use crate::boxes::is_here;
+use crate::box_scene::is_here;
 use crate::procedures::newest_run;
 
 const ISOLATED: &str = "isolation: worktree\nsteps:\n  - id: build\n    run:\n      agents:\n        - prompt: Build it\n";

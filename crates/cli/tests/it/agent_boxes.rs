@@ -4,8 +4,8 @@ use proctor_domain::session::Work;
 use proctor_process::confine::BoxKind;
 use proctor_testkit::{Output, World};
 
-use crate::agent_scene::{PASSES, ends, in_box, run_of, step_of, world_of, write_script};
-use crate::boxes::is_here;
+use crate::agent_scene::{PASSES, ends, in_box, kind_of, step_of, world_of, write_script};
+use crate::box_scene::is_here;
 use crate::scene::uncommitted;
 
 /// A linked worktree is what every kind of box can express.
@@ -79,7 +79,7 @@ fn which_box_it_is_is_said_once_and_recorded() {
         let output = run(&world).expect_code(0);
 
         assert_eq!(output.stderr.matches("agents are held in").count(), 1, "{output}");
-        assert_eq!(run_of(&world).confined.as_deref(), Some(kind.name()));
+        assert_eq!(kind_of(&world).as_deref(), Some(kind.name()));
     }
 }
 
@@ -107,7 +107,7 @@ fn a_box_that_the_machine_has_not_is_none_where_nobody_named_it_and_says_so() {
     let output = run(&world).expect_code(0);
 
     assert!(output.stderr.contains("agents are held in no box"), "{output}");
-    assert_eq!(run_of(&world).confined.as_deref(), Some("none"));
+    assert_eq!(kind_of(&world).as_deref(), Some("none"));
 }
 
 #[test]

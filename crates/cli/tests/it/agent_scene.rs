@@ -1,7 +1,7 @@
 //! What the tests of agents share: worlds whose agents follow a script, and looks at what became of a run.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use proctor_domain::procedure::{Run, StepRecord};
 use proctor_domain::session::{SessionRecord, SessionReport, Work};
@@ -9,6 +9,7 @@ use proctor_journal::{Journal, JournalStore, RunFilter, SkippedRuns};
 use proctor_orchestrator::procedure::{LoadedRun, load_run};
 use proctor_testkit::{World, wait_for};
 
+use crate::box_image;
 use crate::procedures::LIMIT;
 
 /// A step with an agent, whose work a judge can fail.
@@ -57,6 +58,25 @@ pub(crate) fn in_box(mut world: World, kind: &str) -> World {
     world
 }
 
+/// The same without the network.
+pub(crate) fn without_network(mut world: World) -> World {
+    world.set_variable("PROCTOR_NET", "none");
+    world
+}
+
+/// What a container needs: the image of the tests, and where the container program finds it.
+pub(crate) fn with_container(mut world: World) -> World {
+    if let Ok(setup) = box_image::setup() {
+        let program = setup.program.as_deref().unwrap_or(Path::new("")).display();
+        let image = setup.image.as_deref().unwrap_or_default();
+        world.write(world.user_settings(), format!("[box]\nprogram = '{program}'\nimage = '{image}'\n"));
+    }
+    for (name, value) in box_image::variables() {
+        world.set_variable(&name, value);
+    }
+    world
+}
+
 /// A variable whose value must never be written.
 pub(crate) fn with_secret(mut world: World, name: &str, value: &str) -> World {
     world.set_variable("PROCTOR_SECRETS", name);
@@ -74,6 +94,11 @@ pub(crate) fn loaded(world: &World) -> LoadedRun {
 /// The newest run.
 pub(crate) fn run_of(world: &World) -> Run {
     loaded(world).run
+}
+
+/// The kind of the newest run's box, as it is recorded.
+pub(crate) fn kind_of(world: &World) -> Option<String> {
+    run_of(world).confined.map(|confined| confined.kind)
 }
 
 /// The first step of the newest run.

@@ -4,8 +4,8 @@ use proctor_domain::session::Work;
 use proctor_process::confine::BoxKind;
 use proctor_testkit::{Output, World};
 
-use crate::agent_scene::{conversation, file_of, in_box, report, run_of, step_of, wait_until_printed, world_of};
-use crate::boxes::is_here;
+use crate::agent_scene::{conversation, file_of, in_box, kind_of, report, step_of, wait_until_printed, with_container, world_of};
+use crate::box_scene::{ALL_KINDS, is_here};
 use crate::procedures::{LIMIT, newest_run};
 use crate::scene::record;
 
@@ -54,16 +54,16 @@ fn where_something_checks_the_work_the_check_decides_and_what_was_told_is_shown(
 
 #[test]
 fn the_tools_of_a_session_are_reached_from_its_box() {
-    for kind in [BoxKind::Bwrap, BoxKind::Landlock] {
+    for kind in ALL_KINDS {
         if !is_here(kind) {
             continue;
         }
-        let world = in_box(world_of(ISOLATED, BLOCKED), kind.name());
+        let world = in_box(with_container(world_of(ISOLATED, BLOCKED)), kind.name());
 
         let output = run(&world).expect_code(1);
 
         assert!(output.stderr.contains("agent 1 says that it is blocked: There is no network."), "{kind}: {output}");
-        assert_eq!(run_of(&world).confined.as_deref(), Some(kind.name()));
+        assert_eq!(kind_of(&world).as_deref(), Some(kind.name()));
     }
 }
 

@@ -7,7 +7,7 @@ use proctor_domain::procedure::CheckResult;
 use proctor_domain::session::Work;
 use proctor_testkit::{Output, World};
 
-use crate::agent_scene::{ends, in_box, made, report, run_of, step_of, with_silence, world_of, write_script};
+use crate::agent_scene::{ends, in_box, kind_of, made, report, step_of, with_silence, world_of, write_script};
 use crate::procedures::newest_run;
 use crate::scene::{uncommitted, wait_for_nothing_left};
 
@@ -159,7 +159,7 @@ fn in_a_box_nothing_can_be_planted() {
 
         let output = run(&world);
 
-        if run_of(&world).confined.as_deref() == Some("none") {
+        if kind_of(&world).as_deref() == Some("none") {
             eprintln!("skipped: no box can be had here");
             return;
         }

@@ -5,115 +5,15 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::Path;
 use std::time::Duration;
 
-use proctor_process::confine::{Available, BoxKind, BoxRules, Confine, choose, probe, wrap};
-use proctor_process::{Finished, ProcessIdentity, Program, Signal};
-use proctor_testkit::{World, wait_for};
+use proctor_process::confine::{BoxKind, BoxRules, Confine, ContainerSetup, Net, choose, probe};
+use proctor_process::{ProcessIdentity, Signal};
+use proctor_testkit::wait_for;
 
+use crate::box_scene::{KINDS, Scene, bash, expect, is_here, on_each_kind};
 use crate::procedures::LIMIT;
-use crate::scene::Innocent;
-
-const KINDS: [BoxKind; 2] = [BoxKind::Bwrap, BoxKind::Landlock];
-
-fn available() -> &'static Available {
-    static AVAILABLE: OnceLock<Available> = OnceLock::new();
-    AVAILABLE.get_or_init(|| probe(Path::new(env!("CARGO_BIN_EXE_proctor"))))
-}
-
-/// Whether the kind can be had; says or refuses when it can't.
-#[allow(clippy::print_stderr, reason = "whoever reads the test's output has to know what it did not show")]
-pub(crate) fn is_here(kind: BoxKind) -> bool {
-    match choose(Confine::Named(kind), available(), &BoxRules::default()) {
-        Ok(_) => true,
-        Err(error) if std::env::var_os("PROCTOR_REQUIRE_BOXES").is_some_and(|value| value == "1") => panic!("failed to {error}"),
-        Err(error) => {
-            eprintln!("skipped: failed to {error}");
-            false
-        }
-    }
-}
-
-/// A world whose repository has a linked worktree, `../tree`, in which sessions work.
-struct Scene {
-    world: World,
-    kind: BoxKind,
-    rules: BoxRules,
-    tree: PathBuf,
-}
-
-impl Scene {
-    fn new(kind: BoxKind) -> Self {
-        let world = crate::world();
-        world.git(&["worktree", "add", "--quiet", "-b", "work", "../tree"]);
-        for folder in ["sibling", "session", "home/.local/state/proctor"] {
-            fs::create_dir_all(world.root().join(folder)).unwrap();
-        }
-        world.write("../sibling/file", "theirs\n");
-        world.write("../home/.local/state/proctor/journal.db", "ours\n");
-        let root = world.root().to_owned();
-        let git = root.join("repository/.git");
-        let writable = [git.join("objects"), git.join("refs"), git.join("logs"), git.join("worktrees/tree"), root.join("session")];
-        let rules = BoxRules {
-            writable: writable.into_iter().chain([root.join("tree")]).collect(),
-            hidden: vec![root.join("home/.local/state/proctor")],
-            read_only_inside: Vec::new(),
-        };
-        Self { tree: root.join("tree"), world, kind, rules }
-    }
-
-    /// A world in whose only checkout sessions work: something that only bwrap can express.
-    fn in_place() -> Self {
-        let scene = Self::new(BoxKind::Bwrap);
-        let tree = scene.world.repository();
-        let git = tree.join(".git");
-        fs::create_dir_all(git.join("info")).unwrap();
-        let read_only_inside = ["config", "hooks", "info"].map(|name| git.join(name)).to_vec();
-        let rules = BoxRules { writable: vec![tree.clone()], read_only_inside, ..BoxRules::default() };
-        Self { tree, rules, ..scene }
-    }
-
-    fn program(&self, argv: Vec<OsString>) -> Program {
-        let mut command = wrap(self.kind, &self.rules, self.world.program(), argv).into_iter();
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let session = self.world.root().join("session").into_os_string();
-        let variables = [("PATH", path), ("HOME", self.world.home().into()), ("TMPDIR", session), ("GIT_CONFIG_NOSYSTEM", "1".into())];
-        Program::new(command.next().unwrap()).args(command).dir(&self.tree).env(variables).own_group()
-    }
-
-    fn run(&self, argv: Vec<OsString>) -> Finished {
-        self.program(argv).run(Some(LIMIT)).unwrap()
-    }
-
-    /// Runs a script with one argument.
-    fn bash(&self, script: &str, argument: impl AsRef<OsStr>) -> Finished {
-        self.run(bash(script, argument.as_ref()))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.world.root().join(name)
-    }
-}
-
-fn bash(script: &str, argument: &OsStr) -> Vec<OsString> {
-    vec!["bash".into(), "-c".into(), script.into(), "bash".into(), argument.to_owned()]
-}
-
-fn on_each_kind(check: impl Fn(&Scene)) {
-    for kind in KINDS.into_iter().filter(|kind| is_here(*kind)) {
-        check(&Scene::new(kind));
-    }
-}
-
-#[track_caller]
-fn expect(finished: &Finished, code: i32, what: &str) -> String {
-    let stdout = String::from_utf8_lossy(&finished.stdout).into_owned();
-    let stderr = String::from_utf8_lossy(&finished.stderr);
-    assert_eq!(finished.status.shell_code(), code, "{what}\n--- stdout\n{stdout}\n--- stderr\n{stderr}");
-    stdout
-}
 
 /// Everything that changes what is at a path.
 const ATTEMPTS: [&str; 7] = [
@@ -132,8 +32,8 @@ fn expect_untouchable(scene: &Scene, path: &Path) {
     for attempt in ATTEMPTS {
         let finished = scene.bash(attempt, path);
 
-        assert!(!finished.status.is_success(), "{}: {attempt}: {}", scene.kind, path.display());
-        assert_eq!(fs::read(path).ok(), before, "{}: {attempt}: {}", scene.kind, path.display());
+        assert!(!finished.status.is_success(), "{}: {attempt}: {}", scene.kind(), path.display());
+        assert_eq!(fs::read(path).ok(), before, "{}: {attempt}: {}", scene.kind(), path.display());
     }
     let mut neighbour = path.as_os_str().to_owned();
     neighbour.push(".d");
@@ -155,7 +55,7 @@ fn nothing_outside_can_be_written() {
         for path in ["/etc/proctor-test", "/usr/bin/proctor-test", "/var/tmp/proctor-test"] {
             let finished = scene.bash("echo planted > \"$1\"", path);
 
-            assert!(!finished.status.is_success(), "{}: {path}", scene.kind);
+            assert!(!finished.status.is_success(), "{}: {path}", scene.kind());
         }
     });
 }
@@ -167,7 +67,7 @@ fn switches_of_the_machine_can_not_be_set() {
             // Opened and not written: if it could be, the machine should not be the worse for it.
             let finished = scene.bash(": >> \"$1\"", path);
 
-            assert!(!finished.status.is_success(), "{}: {path}", scene.kind);
+            assert!(!finished.status.is_success(), "{}: {path}", scene.kind());
         }
     });
 }
@@ -180,7 +80,7 @@ fn what_a_session_works_on_can_be_written() {
         for folder in ["tree", "session", "repository/.git/objects", "repository/.git/refs", "repository/.git/logs"] {
             let printed = expect(&scene.bash(script, scene.path(folder)), 0, folder);
 
-            assert_eq!(printed, "a\nb\n", "{}: {folder}", scene.kind);
+            assert_eq!(printed, "a\nb\n", "{}: {folder}", scene.kind());
             assert_eq!(fs::read_to_string(scene.path(folder).join("d/e/a")).unwrap(), "a\nb\n");
         }
         let script = "echo x > /dev/null && mktemp -p \"$TMPDIR\" && mv \"$TMPDIR\"/tmp.* .";
@@ -196,7 +96,7 @@ fn git_commits_in_a_linked_worktree() {
 
         assert_eq!(printed, "");
         assert_eq!(scene.world.git(&["log", "-1", "--format=%s", "work"]), "From a box");
-        assert_eq!(scene.bash("git config user.name Mallory", "").status.shell_code(), 255, "{}", scene.kind);
+        assert_eq!(scene.bash("git config user.name Mallory", "").status.shell_code(), 255, "{}", scene.kind());
     });
 }
 
@@ -206,7 +106,7 @@ fn a_link_in_the_tree_leads_no_write_outside() {
         let script = "ln -s \"$1\" link && echo planted > link";
         let finished = scene.bash(script, scene.path("sibling/file"));
 
-        assert!(!finished.status.is_success(), "{}", scene.kind);
+        assert!(!finished.status.is_success(), "{}", scene.kind());
         assert_eq!(scene.world.read("../sibling/file"), "theirs\n");
     });
 }
@@ -214,7 +114,7 @@ fn a_link_in_the_tree_leads_no_write_outside() {
 #[test]
 fn mode_and_owner_of_what_is_outside_stay_with_bwrap() {
     let scene = Scene::new(BoxKind::Bwrap);
-    if is_here(scene.kind) {
+    if is_here(scene.kind()) {
         for attempt in ["chmod 777 \"$1\"", "touch -d 2001-01-01 \"$1\"", "setfattr -n user.a -v b \"$1\"", "truncate -s 0 \"$1\""] {
             let finished = scene.bash(attempt, scene.path("sibling/file"));
 
@@ -238,10 +138,10 @@ fn mounts_can_not_be_undone() {
         ] {
             let _ = scene.bash(&format!("{attempt}; touch \"$1/planted\""), &target);
 
-            assert!(!target.join("planted").exists(), "{}: {attempt}", scene.kind);
+            assert!(!target.join("planted").exists(), "{}: {attempt}", scene.kind());
         }
         let printed = expect(&scene.bash("grep -E 'CapEff|NoNewPrivs' /proc/self/status", ""), 0, "status");
-        assert_eq!(printed, "CapEff:\t0000000000000000\nNoNewPrivs:\t1\n", "{}", scene.kind);
+        assert_eq!(printed, "CapEff:\t0000000000000000\nNoNewPrivs:\t1\n", "{}", scene.kind());
     });
 }
 
@@ -251,16 +151,16 @@ fn what_is_hidden_can_not_be_read_with_bwrap_and_not_written_with_either() {
         let journal = scene.path("home/.local/state/proctor/journal.db");
         let finished = scene.bash("cat \"$1\"", &journal);
 
-        assert_eq!(finished.status.is_success(), scene.kind == BoxKind::Landlock);
+        assert_eq!(finished.status.is_success(), scene.kind() == BoxKind::Landlock);
         let _ = scene.bash("echo planted > \"$1\"; rm -f \"$1\"; rm -rf \"${1%/*}\"", &journal);
-        assert_eq!(fs::read_to_string(&journal).unwrap(), "ours\n", "{}", scene.kind);
+        assert_eq!(fs::read_to_string(&journal).unwrap(), "ours\n", "{}", scene.kind());
     });
 }
 
 #[test]
 fn what_is_shown_inside_a_hidden_folder_is_read_only() {
     let mut scene = Scene::new(BoxKind::Bwrap);
-    if is_here(scene.kind) {
+    if is_here(scene.kind()) {
         scene.world.write("../home/.local/state/proctor/sessions/one/prompt.md", "Do it.\n");
         scene.world.write("../home/.local/state/proctor/sessions/two/prompt.md", "Not yours.\n");
         scene.rules.read_only_inside.push(scene.path("home/.local/state/proctor/sessions/one"));
@@ -275,7 +175,7 @@ fn what_is_shown_inside_a_hidden_folder_is_read_only() {
 #[test]
 fn temporary_files_of_others_are_not_seen_with_bwrap() {
     let scene = Scene::new(BoxKind::Bwrap);
-    if is_here(scene.kind) {
+    if is_here(scene.kind()) {
         let other = tempfile::Builder::new().prefix("proctor-other-").tempdir_in("/tmp").unwrap();
         fs::File::create(other.path().join("socket")).unwrap();
 
@@ -288,7 +188,7 @@ fn temporary_files_of_others_are_not_seen_with_bwrap() {
 #[test]
 fn an_in_place_checkout_keeps_its_settings_and_hooks() {
     let scene = Scene::in_place();
-    if is_here(scene.kind) {
+    if is_here(scene.kind()) {
         scene.world.write(".git/info/exclude", "*.o\n");
         let git = scene.tree.join(".git");
         let config = fs::read(git.join("config")).unwrap();
@@ -312,26 +212,9 @@ fn an_in_place_checkout_keeps_its_settings_and_hooks() {
 }
 
 #[test]
-fn a_process_outside_can_not_be_signalled() {
-    for kind in KINDS {
-        // The kernel can keep a Landlock box from it since version 6.
-        if !is_here(kind) || (kind == BoxKind::Landlock && !matches!(available().landlock, Ok(6..))) {
-            continue;
-        }
-        let scene = Scene::new(kind);
-        let outside = Innocent::new(&scene.world);
-
-        let finished = scene.bash("kill -KILL \"$1\"", outside.0.pid.to_string());
-
-        assert!(!finished.status.is_success(), "{kind}");
-        assert!(outside.0.is_alive(), "{kind}");
-    }
-}
-
-#[test]
 fn nothing_outlives_a_bwrap_box() {
     let scene = Scene::new(BoxKind::Bwrap);
-    if is_here(scene.kind) {
+    if is_here(scene.kind()) {
         let script = "setsid --fork env -i sleep 1000 >/dev/null 2>&1 </dev/null; echo started";
 
         assert_eq!(expect(&scene.bash(script, ""), 0, "it ends though a grandchild does not"), "started\n");
@@ -343,7 +226,7 @@ fn nothing_outlives_a_bwrap_box() {
 #[test]
 fn a_bwrap_box_dies_with_whoever_made_it() {
     let scene = Scene::new(BoxKind::Bwrap);
-    if is_here(scene.kind) {
+    if is_here(scene.kind()) {
         let mut child = scene.program(bash("setsid --fork env -i sleep 1000; touch ready; sleep 1000", OsStr::new(""))).spawn().unwrap();
         wait_for("it is ready", LIMIT, || scene.tree.join("ready").exists());
         assert!(!sleepers(&scene).is_empty());
@@ -369,7 +252,7 @@ fn sleepers(scene: &Scene) -> Vec<u32> {
 fn exit_codes_come_through() {
     on_each_kind(|scene| {
         for code in [0, 1, 3, 75, 255] {
-            expect(&scene.bash("exit \"$1\"", code.to_string()), code, scene.kind.name());
+            expect(&scene.bash("exit \"$1\"", code.to_string()), code, scene.kind().name());
         }
         expect(&scene.bash("kill -KILL $$", ""), 137, "killed by itself");
         expect(&scene.bash("kill -TERM $$", ""), 143, "ended by itself");
@@ -395,7 +278,7 @@ fn a_request_to_end_reaches_the_program_and_not_the_box_first() {
             status = child.try_wait().unwrap();
             status.is_some()
         });
-        assert_eq!(status.unwrap().shell_code(), 7, "{}", scene.kind);
+        assert_eq!(status.unwrap().shell_code(), 7, "{}", scene.kind());
         assert!(scene.tree.join("cleaned").exists());
     });
 }
@@ -407,20 +290,20 @@ fn input_directory_and_environment_are_kept() {
         let finished = program.stdin(proctor_process::Stdin::Bytes(b"a prompt\n".to_vec())).run(Some(LIMIT)).unwrap();
 
         let expected = format!("a prompt\n{}\n{}\n", scene.tree.display(), scene.path("session").display());
-        assert_eq!(expect(&finished, 0, scene.kind.name()), expected);
+        assert_eq!(expect(&finished, 0, scene.kind().name()), expected);
     });
 }
 
 #[test]
 fn odd_names_are_names() {
     on_each_kind(|scene| {
-        let mut scene = Scene::new(scene.kind);
+        let mut scene = Scene::new(scene.kind());
         for name in [b"with space --".to_vec(), b"not \xff utf-8".to_vec(), b"--bind".to_vec(), b"new\nline".to_vec()] {
             let folder = scene.world.root().join(OsString::from_vec(name));
             fs::create_dir(&folder).unwrap();
             scene.rules.writable.push(folder.clone());
 
-            expect(&scene.bash("echo \"$1\" > \"$1/file\"", &folder), 0, scene.kind.name());
+            expect(&scene.bash("echo \"$1\" > \"$1/file\"", &folder), 0, scene.kind().name());
             assert!(folder.join("file").exists());
         }
         let file = scene.path("one-file");
@@ -434,13 +317,13 @@ fn odd_names_are_names() {
 #[test]
 fn a_writable_path_that_is_not_there_is_refused() {
     on_each_kind(|scene| {
-        let mut scene = Scene::new(scene.kind);
+        let mut scene = Scene::new(scene.kind());
         let gone = scene.path("gone");
         scene.rules.writable.push(gone.clone());
 
         let finished = scene.bash("echo ran", "");
 
-        assert!(!finished.status.is_success() && finished.stdout.is_empty(), "{}", scene.kind);
+        assert!(!finished.status.is_success() && finished.stdout.is_empty(), "{}", scene.kind());
         let stderr = String::from_utf8_lossy(&finished.stderr).into_owned();
         assert!(stderr.contains(gone.to_str().unwrap()), "{stderr}");
     });
@@ -457,7 +340,7 @@ fn a_box_is_made_quickly() {
 
         // Far more than it takes; what it takes is printed.
         let quickest = quickest.min().unwrap();
-        eprintln!("{}: {quickest:?}", scene.kind);
+        eprintln!("{}: {quickest:?}", scene.kind());
         assert!(quickest < Duration::from_secs(5));
     });
 }
@@ -465,7 +348,7 @@ fn a_box_is_made_quickly() {
 #[test]
 fn a_program_that_is_not_bwrap_is_no_box() {
     let world = crate::world();
-    let available = probe(&world.root().join("no-such-program"));
+    let available = probe(&world.root().join("no-such-program"), Net::All, &ContainerSetup::default());
 
     assert!(available.bwrap.is_err() && available.landlock.is_err(), "{available:?}");
     for kind in KINDS {
@@ -473,7 +356,7 @@ fn a_program_that_is_not_bwrap_is_no_box() {
 
         assert!(refused.starts_with(&format!("make a {kind} box: ")), "{refused}");
     }
-    assert_eq!(choose(Confine::Auto, &available, &BoxRules::default()).unwrap(), BoxKind::None);
+    assert_eq!(choose(Confine::Auto, &available, &BoxRules::default()).unwrap().kind(), BoxKind::None);
 }
 
 #[test]

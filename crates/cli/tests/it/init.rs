@@ -86,9 +86,13 @@ fn it_writes_settings_and_an_example_and_says_what_next() {
     # Longest time that an agent may give no sign of life: no output, and nothing that it started uses the processor.
     #agent-silence = "15m"
 
-    # The box of agents, which limits what they may write: "bwrap", "landlock", "none", or "auto", which takes the
-    # strongest that can be had here. A box that is named and can't be had refuses to run agents.
+    # The box of agents: "bwrap", "landlock", "container", "none", or "auto", which takes the stronger of the first two
+    # that can be had here. A box that is named and can't be had refuses to run agents. A container needs `box.image`, an image
+    # that is here, and `podman` or `docker`; `box.program` says which.
     #confine = "auto"
+
+    # What agents reach of the network: "all", or "none", for which there has to be a box, and an engine that needs none.
+    #net = "all"
 
     # What drives agents: "claude" (Claude Code), "codex" (Codex), "opencode" (OpenCode), or "scripted", which does what a
     # file says and calls no model. The file is named by `engines.scripted.script`; a relative path begins where this file is.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::run::{LastCommit, Leftovers, Position, Run, Stage, StepRecord, StepState};
+use super::run::{Confinement, LastCommit, Leftovers, Position, Run, Stage, StepRecord, StepState};
 use super::{
     Answer, Approval, CommitPurpose, Failure, Outcome, Owed, PrecheckResult, Records, RunEvent, SkipReason, StepId, StepPlan, Task,
     Verdict, judge_precheck, judge_run, judge_validate,
@@ -57,8 +57,8 @@ impl Run {
                 self.expires = expires;
                 Ok(())
             }
-            RunEvent::Confined { kind } => {
-                self.confined = Some(kind);
+            RunEvent::Confined { kind, net, open } => {
+                self.confined = Some(Confinement { kind, net, open });
                 Ok(())
             }
             // A person answers while the run stands still, or finds it going on already.

@@ -108,6 +108,12 @@ pub enum RunEvent {
     Confined {
         /// Its name; `none` when there is no box.
         kind: String,
+        /// What they reach of the network, where that was recorded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        net: Option<String>,
+        /// What such a box is to keep them from and this one does not, by name.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        open: Vec<String>,
     },
     /// A person wants the checks that reached no verdict judged again.
     RejudgeAsked,

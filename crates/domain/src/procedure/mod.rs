@@ -21,6 +21,6 @@ pub use definition::{
 pub use event::{Answer, CommitPurpose, Evidence, HaltReason, Isolated, RunEngine, RunEvent, RunStarted, SkipReason, StepPlan};
 pub use failure::Failure;
 pub use owed::Owed;
-pub use run::{Approval, LastCommit, Leftovers, Outcome, Position, QuestionAnswer, Run, Stage, StepRecord, StepState};
+pub use run::{Approval, Confinement, LastCommit, Leftovers, Outcome, Position, QuestionAnswer, Run, Stage, StepRecord, StepState};
 pub use task::Task;
 pub use verdict::{CheckResult, PrecheckResult, Unjudged, Verdict, judge_precheck, judge_run, judge_validate};

@@ -71,12 +71,23 @@ pub struct Run {
     pub ended_at: Option<Timestamp>,
     /// When `gc` may remove it; `None` for never (or not yet known).
     pub expires: Option<Timestamp>,
-    /// The kind of box that its agents are held in, once that was chosen.
-    pub confined: Option<String>,
+    /// The box that its agents are held in, once that was chosen.
+    pub confined: Option<Confinement>,
     /// Whether the worktree of an isolated run was made.
     pub worktree_made: bool,
     /// Where an isolated run was merged: HEAD of the branch it came from, then.
     pub merged: Option<Oid>,
+}
+
+/// The box of a run's agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confinement {
+    /// Its kind; `none` when there is no box.
+    pub kind: String,
+    /// What they reach of the network, where that was recorded.
+    pub net: Option<String>,
+    /// What such a box is to keep them from and this one does not, by name.
+    pub open: Vec<String>,
 }
 
 /// Uncommitted paths of a run, and a tree object that holds their contents.

@@ -201,7 +201,7 @@ fn answers_merges_and_what_agents_left_change_no_row(journal: &mut dyn JournalSt
     let quiet = [
         RunEvent::Answered { step: step_id("check.all"), answer: Answer::Approve, message: Some("go".to_owned()) },
         RunEvent::Collected { changed: vec![RepoPath::new("f")], commits: Vec::new(), failure: None },
-        RunEvent::Confined { kind: "bwrap".to_owned() },
+        RunEvent::Confined { kind: "bwrap".to_owned(), net: None, open: Vec::new() },
         RunEvent::WorktreeMade,
         RunEvent::Merged { commit: Oid("9".repeat(40)) },
     ];

@@ -105,7 +105,7 @@ impl Simulator {
     fn go_on(&mut self) -> bool {
         let run = self.run.clone().unwrap();
         if run.worktree_made && run.confined.is_none() {
-            self.push(RunEvent::Confined { kind: "bwrap".to_owned() });
+            self.push(RunEvent::Confined { kind: "bwrap".to_owned(), net: None, open: Vec::new() });
             return true;
         }
         if run.halt.is_some() && run.left.is_none() && self.choose(3) == 0 {

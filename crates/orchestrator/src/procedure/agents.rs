@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
-use proctor_domain::procedure::{Evidence, Failure, RunEvent, StepRecord, Task, Verdict};
+use proctor_domain::procedure::{Confinement, Evidence, Failure, RunEvent, StepRecord, Task, Verdict};
 use proctor_domain::session::{SessionRecord, SessionReport, Work};
 use proctor_domain::{RepoPath, SessionId};
 use proctor_engine::agent::{Access, engine, validate_result};
 use proctor_engine::{SessionSpec, agent_files, replay_transcript};
-use proctor_process::confine::BoxKind;
+use proctor_process::confine::ChosenBox;
 use proctor_process::durable::{self, Durability};
 use proctor_workspace::{Programs, Status};
 use serde::Deserialize;
@@ -98,22 +98,28 @@ impl Driver<'_> {
     }
 
     /// The box of this session. Which kind it is, is said and recorded once per run.
-    fn confined(&mut self, session: &SessionId, task: Task) -> Result<BoxKind, ProcedureError> {
+    fn confined(&mut self, session: &SessionId, task: Task) -> Result<ChosenBox, ProcedureError> {
         let site = self.context.site;
-        let kind = match self.confined {
-            Some(kind) => kind,
+        let setup = site.settings.agents.driving(task.work);
+        site.settings.agents.network_suffices(setup)?;
+        let chosen = match &self.confined {
+            Some(chosen) => return Ok(chosen.clone()),
             None => {
                 let access = if task.is_of_an_agent() { Access::Full } else { Access::ReadOnly };
-                choose_box(site, &box_rules(site, site.settings.agents.driving(task.work), session, access))?
+                choose_box(site, &box_rules(site, setup, session, access))?
             }
         };
-        self.confined = Some(kind);
-        if self.run.confined.as_deref() != Some(kind.name()) {
-            (self.context.notify)(Notice::Confined { kind: kind.name() });
-            self.record(RunEvent::Confined { kind: kind.name().to_owned() })?;
+        self.confined = Some(chosen.clone());
+        let (kind, net) = (chosen.kind().name(), site.settings.agents.net);
+        let open = chosen.open_cells(net).iter().map(|cell| cell.name.to_owned()).collect();
+        let now = Confinement { kind: kind.to_owned(), net: Some(net.name().to_owned()), open };
+        if self.run.confined.as_ref() != Some(&now) {
+            (self.context.notify)(Notice::Confined { kind, net: net.name() });
+            let Confinement { kind, net, open } = now;
+            self.record(RunEvent::Confined { kind, net, open })?;
             self.save()?;
         }
-        Ok(kind)
+        Ok(chosen)
     }
 
     /// What a judge looks at: everything that the step changed, as a tree that stays until the run is removed.

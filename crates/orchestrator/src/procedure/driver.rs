@@ -8,7 +8,7 @@ use proctor_domain::session::{SessionEnd, SessionReport};
 use proctor_domain::{CardDuration, Clock, ExitCode, Oid, RepoPath, RunId, SessionId, Timestamp};
 use proctor_engine::{Attached, Found, Waited};
 use proctor_journal::JournalStore;
-use proctor_process::confine::BoxKind;
+use proctor_process::confine::ChosenBox;
 use proctor_process::killpoint;
 use proctor_process::lock::HeldLock;
 use proctor_process::{Signal, Signals};
@@ -152,7 +152,7 @@ pub(super) struct Driver<'a> {
     /// What the session of an agent that is followed prints.
     transcript: Option<Transcript>,
     /// The kind of box that agents are held in, once this driver has chosen it.
-    pub(super) confined: Option<BoxKind>,
+    pub(super) confined: Option<ChosenBox>,
     /// What a resume found of the session that the run was in.
     pub(super) found: Option<Found>,
     /// The last moment at which the dead processes of the run can have changed the tree.

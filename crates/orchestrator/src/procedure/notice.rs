@@ -120,6 +120,8 @@ pub enum Notice<'a> {
     Confined {
         /// Its name; `none` when there is no box.
         kind: &'static str,
+        /// What they reach of the network.
+        net: &'static str,
     },
     /// Something happened in the current session of an agent.
     Agent(&'a AgentEvent),

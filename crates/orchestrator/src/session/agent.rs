@@ -9,9 +9,9 @@ use proctor_domain::{Clock, MicroDollars, SessionId, Timestamp};
 use proctor_engine::agent::{Access, AgentFiles, AgentTask, EngineSetup, Opening, Permission, engine};
 use proctor_engine::tools::ToolServer;
 use proctor_engine::{AgentPlace, AgentRun, SessionSpec, SessionWork, agent_files};
-use proctor_process::confine::{BoxKind, wrap};
+use proctor_process::confine::{BoxKind, ChosenBox};
 
-use super::confinement::make_room_for_git;
+use super::confinement::rules_for;
 use super::frame::Frames;
 use super::{SessionOwner, box_rules, environment, prompts};
 use crate::Site;
@@ -73,10 +73,10 @@ pub(crate) fn agent_session(
     clock: &dyn Clock,
     owner: &SessionOwner<'_>,
     session: SessionId,
-    (errand, confined): (AgentErrand, BoxKind),
+    (errand, confined): (AgentErrand, ChosenBox),
 ) -> Result<SessionSpec, Failure> {
     let settings = &site.settings.agents;
-    let setup = setup(site, confined, &errand);
+    let setup = setup(site, confined.kind(), &errand);
     let now = clock.now();
     let task = task(site, now, owner, &session, (&setup, errand))?;
     let used_before = used_before(owner, task.resume.as_deref());
@@ -85,17 +85,19 @@ pub(crate) fn agent_session(
     let files = AgentFiles { tools, ..agent_files(&folder, &site.state.conversations()) };
     let place = AgentPlace { directory: &site.card_root, silence_limit: settings.silence };
     let run = AgentRun::new(&setup, &task, &files, &|name| site.engine_variable(&setup, name), place);
-    let mut rules = box_rules(site, &setup, &session, task.access);
-    if confined == BoxKind::Bwrap && task.access == Access::Full {
-        make_room_for_git(site, &mut rules);
-    }
+    let rules = rules_for(site, confined.kind(), box_rules(site, &setup, &session, task.access), task.access);
     let mut variables = environment::of_agents(site, owner, &session, engine(setup.kind).passed_variables())?;
     let mut set = setup.variables(&|name| site.variable(name).map(ToOwned::to_owned));
     set.push(("TMPDIR".into(), folder.join("tmp").into()));
+    if confined.kind() == BoxKind::Container {
+        // A run was not begun without one; without it only the agent's own commits fail.
+        let identity = site.repository.identity_variables().unwrap_or_default();
+        set.extend(identity.into_iter().map(|(name, value)| (name.into(), value.into())));
+    }
     let is_kept_out = |name: &OsString| name.to_str().is_some_and(|name| setup.keeps_out(name));
     variables.retain(|(name, _)| set.iter().all(|(newer, _)| newer != name) && !is_kept_out(name));
     variables.append(&mut set);
-    let run = run.within(|argv| wrap(confined, &rules, &site.program, argv));
+    let run = run.within(|argv| confined.wrap(&rules, &site.program, argv));
     let opening = Opening { begun: Some(now), used_before, ..run.opening };
     Ok(SessionSpec {
         work: SessionWork::Agent(Box::new(AgentRun { opening, ..run })),

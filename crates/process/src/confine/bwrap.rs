@@ -4,14 +4,14 @@
 //! capabilities are dropped, because a root user's would undo the mounts. The process namespace ends with its first
 //! process: nothing in it can outlive the box.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
 use super::enter::{self, Stage};
-use super::{BoxRules, real};
+use super::mounts::{Mount, Mounts, governing, of_rules, pin};
+use super::{BoxRules, Net, real};
 
 /// Made new for each box: what sessions and people put there meets in no box, and sockets of terminal multiplexers
 /// and editors, through which a command could be run outside, are not there.
@@ -34,13 +34,6 @@ const DOORS: [&str; 9] = [
 /// passes over `/proc/sys`, which says of itself that nobody may write to it.
 const SWITCHES: [&str; 6] = ["/proc/acpi", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mount {
-    Writable,
-    ReadOnly,
-    Hidden,
-}
-
 /// Where `bwrap` is: in `PATH`, whose relative entries are passed over.
 pub(super) fn find() -> Option<PathBuf> {
     let search = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
@@ -57,6 +50,9 @@ pub(super) fn wrap(rules: &BoxRules, own_program: &Path, argv: Vec<OsString>) ->
     let shown: Vec<PathBuf> = std::iter::once(own_program.to_owned()).chain(program).collect();
     let mut command = vec![find().map_or_else(|| "bwrap".into(), PathBuf::into_os_string)];
     command.extend(namespaces());
+    if rules.net == Net::None {
+        command.push("--unshare-net".into());
+    }
     for (path, mount) in mounts(rules, &shown) {
         command.extend(mount_arguments(path, mount));
     }
@@ -81,12 +77,9 @@ fn mount_arguments(path: PathBuf, mount: Mount) -> Vec<OsString> {
 }
 
 /// What is mounted where, parents before what is in them, so that the longest path decides.
-fn mounts(rules: &BoxRules, shown: &[PathBuf]) -> BTreeMap<PathBuf, Mount> {
+fn mounts(rules: &BoxRules, shown: &[PathBuf]) -> Mounts {
     let temporary = real(Path::new(SHARED_TEMPORARY));
-    // Of two rules for the same path the stricter one holds.
-    let mut mounts: BTreeMap<PathBuf, Mount> = rules.writable.iter().map(|path| (real(path), Mount::Writable)).collect();
-    mounts.extend(rules.read_only_inside.iter().filter(|path| path.exists()).map(|path| (real(path), Mount::ReadOnly)));
-    mounts.extend(rules.hidden.iter().filter(|path| path.exists()).map(|path| (real(path), Mount::Hidden)));
+    let mut mounts = of_rules(rules);
     let user = rustix::process::getuid().to_string();
     let doors = DOORS.iter().map(|door| PathBuf::from(door.replace("<uid>", &user))).filter(|door| door.exists());
     for path in doors.chain([temporary.clone()]) {
@@ -105,27 +98,9 @@ fn mounts(rules: &BoxRules, shown: &[PathBuf]) -> BTreeMap<PathBuf, Mount> {
     mounts
 }
 
-fn governing(mounts: &BTreeMap<PathBuf, Mount>, path: &Path) -> Option<Mount> {
-    path.ancestors().find_map(|ancestor| mounts.get(ancestor).copied())
-}
-
-/// Makes mount points of the writable folders on the way to what is protected in them. A mount moves along with a
-/// folder that is renamed, and a new one could be put in its place; a mount point itself can't be renamed.
-fn pin(mounts: &mut BTreeMap<PathBuf, Mount>) {
-    let protected: Vec<PathBuf> =
-        mounts.iter().filter(|(_, mount)| !matches!(mount, Mount::Writable)).map(|(path, _)| path.clone()).collect();
-    for path in protected {
-        for folder in path.ancestors().skip(1) {
-            if governing(mounts, folder) == Some(Mount::Writable) {
-                mounts.entry(folder.to_owned()).or_insert(Mount::Writable);
-            }
-        }
-    }
-}
-
 /// Shows, read-only, what lies in the shared temporary folder next to what the session works on: a repository there
 /// needs its settings as much as one elsewhere.
-fn show_neighbours(mounts: &mut BTreeMap<PathBuf, Mount>, temporary: &Path) {
+fn show_neighbours(mounts: &mut Mounts, temporary: &Path) {
     let is_seen = |mount: &Mount| !matches!(mount, Mount::Hidden);
     let tops: Vec<PathBuf> = mounts
         .iter()
@@ -160,7 +135,8 @@ mod tests {
             };
             names.iter().map(make).collect()
         };
-        let rules = BoxRules { writable: paths(writable), read_only_inside: paths(read_only), hidden: paths(hidden) };
+        let rules =
+            BoxRules { writable: paths(writable), read_only_inside: paths(read_only), hidden: paths(hidden), ..BoxRules::default() };
 
         let mounts = mounts(&rules, &[]);
 

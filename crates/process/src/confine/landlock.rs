@@ -7,15 +7,17 @@
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
-    RulesetStatus, Scope,
+    ABI, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetError, RulesetStatus, Scope,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-use super::{BoxRules, ConfineError, real};
+use super::{BoxRules, ConfineError, Net, real};
 
 /// The first version that can forbid truncating a file by its path; with less, every file could be emptied.
 const NEEDED: ABI = ABI::V3;
+/// The first version that can forbid TCP.
+pub(super) const KNOWS_TCP: u32 = ABI::V4 as u32;
 /// The newest whose rights are asked for. Later ones would also close the sockets of the session's own tools.
 const KNOWN: ABI = ABI::V6;
 /// Devices that programs write to and that keep nothing.
@@ -47,11 +49,16 @@ pub(super) fn first_not_expressible(rules: &BoxRules) -> Option<PathBuf> {
 }
 
 /// Confines this thread, and with it the program that it becomes.
-pub(super) fn restrict(writable: &[PathBuf]) -> Result<(), ConfineError> {
+pub(super) fn restrict(writable: &[PathBuf], net: Net) -> Result<(), ConfineError> {
     let refused = |source: RulesetError| ConfineError::Restrict { source: Box::new(source) };
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_write(NEEDED))
+        .and_then(|ruleset| match net {
+            Net::All => Ok(ruleset),
+            // No rule follows that allows a port.
+            Net::None => ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp),
+        })
         .and_then(|ruleset| ruleset.set_compatibility(CompatLevel::BestEffort).handle_access(AccessFs::from_write(KNOWN)))
         // Signals to processes outside, and abstract sockets, where the kernel can tell (Linux 6.12).
         .and_then(|ruleset| ruleset.scope(Scope::Signal | Scope::AbstractUnixSocket))

@@ -47,13 +47,16 @@ fn engine(invocation: &Invocation, check: &'static str, setup: &EngineSetup) -> 
 
 fn agent_box(here: &SettingsHere) -> Check {
     const NAME: &str = "confinement";
-    let boxes = survey_boxes(&here.settings, &here.program);
+    let boxes = survey_boxes(&here.agents, &here.program);
     match (boxes.trouble, boxes.used) {
         (Some(trouble), _) if trouble.weight == Weight::Hindrance => Check::failure(NAME, trouble.detail, trouble.remedy),
         (Some(trouble), _) => Check::warning(NAME, trouble.detail, trouble.remedy),
         (None, used) => {
             let setting = &here.settings.confine;
-            Check::ok(NAME, format!("{} (confine = {}, {})", used.map_or("none", |kind| kind.name()), setting.value.name(), setting.source))
+            let kind = used.as_ref().map_or("none", |chosen| chosen.kind().name());
+            let open: Vec<&str> = boxes.open.iter().map(|cell| cell.name).collect();
+            let left = if open.is_empty() || kind == "none" { String::new() } else { format!("; it leaves open: {}", open.join(", ")) };
+            Check::ok(NAME, format!("{kind} (confine = {}, {}){left}", setting.value.name(), setting.source))
         }
     }
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use proctor_engine::agent::{EngineKind, EngineSetup, Login, engine};
 use proctor_engine::check_script;
 use proctor_orchestrator::AgentSettings;
-use proctor_process::confine::{self, Available, BoxKind, BoxRules, ConfineError};
+use proctor_process::confine::{self, Available, BoxRules, ChosenBox, Confine, ConfineError, OpenCell};
 use proctor_process::{Program, find_program};
 
 use super::versions::Versions;
 use crate::Invocation;
 use crate::environment;
-use crate::settings::{Key, Settings};
+use crate::settings::Key;
 
 /// A program that does not say its version in this time does not work.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -210,27 +210,35 @@ pub(crate) struct BoxSurvey {
     /// What this machine has.
     pub(crate) available: Available,
     /// What agents get, or why they don't run.
-    pub(crate) used: Result<BoxKind, ConfineError>,
+    pub(crate) used: Result<ChosenBox, ConfineError>,
+    /// What it leaves open.
+    pub(crate) open: Vec<OpenCell>,
     /// What is not as it should be.
     pub(crate) trouble: Option<Trouble>,
 }
 
 /// Tries which boxes can be made here. `program` is our own.
-pub(crate) fn survey_boxes(settings: &Settings, program: &Path) -> BoxSurvey {
-    let available = confine::probe(program);
-    let used = confine::choose(settings.confine.value, &available, &BoxRules::default());
+pub(crate) fn survey_boxes(agents: &AgentSettings, program: &Path) -> BoxSurvey {
+    let available = confine::probe(program, agents.net, &agents.container);
+    let rules = BoxRules { net: agents.net, ..BoxRules::default() };
+    let engines = std::iter::once(&agents.engine).chain(&agents.judge);
+    let network = engines.map(|setup| agents.network_suffices(setup)).collect::<Result<Vec<()>, ConfineError>>();
+    let used = network.and_then(|_| confine::choose(agents.confine, &available, &rules));
+    let is_auto = agents.confine == Confine::Auto;
     let install = "install bubblewrap; where it is there and fails, docs/boxes.md says what forbids it";
     let trouble = match &used {
-        Err(error) => Some(Trouble::hindrance(format!("failed to {error}"), "set `confine` to a box that can be made here, or to `auto`")),
-        Ok(BoxKind::None) if settings.confine.value == confine::Confine::Auto => {
-            Some(Trouble::doubt("no box can be made here, so agents run in none", install))
+        Err(error @ ConfineError::Network { .. }) => {
+            Some(Trouble::hindrance(format!("failed to {error}"), "take `net` back, or an engine and a box that do without"))
         }
-        Ok(BoxKind::Landlock) if settings.confine.value == confine::Confine::Auto => {
+        Err(error) => Some(Trouble::hindrance(format!("failed to {error}"), "set `confine` to a box that can be made here, or to `auto`")),
+        Ok(ChosenBox::None) if is_auto => Some(Trouble::doubt("no box can be made here, so agents run in none", install)),
+        Ok(ChosenBox::Landlock { .. }) if is_auto => {
             Some(Trouble::doubt("without bwrap, agents that change files in the main checkout run in no box", install))
         }
-        Ok(BoxKind::None | BoxKind::Bwrap | BoxKind::Landlock) => None,
+        Ok(ChosenBox::None | ChosenBox::Bwrap | ChosenBox::Landlock { .. } | ChosenBox::Container(_)) => None,
     };
-    BoxSurvey { available, used, trouble }
+    let open = used.as_ref().map(|chosen| chosen.open_cells(agents.net)).unwrap_or_default();
+    BoxSurvey { available, used, open, trouble }
 }
 
 #[cfg(test)]

@@ -50,6 +50,9 @@ pub(super) struct RunDetails {
     isolated: Option<IsolatedDetails>,
     /// The box that its agents were held in; null before the first of them.
     confined: Option<String>,
+    /// What they reach of the network, and what their box leaves open; null where that was not recorded.
+    #[serde(rename = "box")]
+    in_box: Option<BoxDetails>,
     cost: TallyDocument,
     head_at_start: Option<Oid>,
     head: Option<Oid>,
@@ -72,6 +75,14 @@ struct IsolatedDetails {
     origin: RepoPath,
     into: String,
     merged: Option<Oid>,
+}
+
+#[derive(Serialize)]
+struct BoxDetails {
+    kind: String,
+    net: String,
+    /// What such a box is to keep agents from and this one does not.
+    open: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -206,7 +217,11 @@ pub(super) fn run(view: &View<'_>) -> RunDetails {
             into: isolated.into.to_string(),
             merged: run.merged.clone(),
         }),
-        confined: run.confined.clone(),
+        confined: run.confined.as_ref().map(|confined| confined.kind.clone()),
+        in_box: run
+            .confined
+            .as_ref()
+            .and_then(|confined| Some(BoxDetails { kind: confined.kind.clone(), net: confined.net.clone()?, open: confined.open.clone() })),
         cost: Tally::of(run.steps.iter().flat_map(|step| &step.sessions)).document(),
         head_at_start: started.head.clone(),
         head: run.head.clone(),

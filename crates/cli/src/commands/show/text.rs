@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use proctor_domain::procedure::{CheckResult, Outcome, Position, Records, Run, StepRecord, StepState, Verdict};
+use proctor_domain::procedure::{CheckResult, Confinement, Outcome, Position, Records, Run, StepRecord, StepState, Verdict};
 use proctor_domain::session::{AgentReport, Phase, SessionRecord, SessionReport, Usage};
 use proctor_domain::{Cost, Oid, RepoPath};
 use proctor_orchestrator::procedure::Standing;
@@ -83,7 +83,7 @@ pub(super) fn run(printer: &Printer, view: &View<'_>) {
     fields.line("work tree", &format!("{}{}", started.worktree, if is_gone { ", removed after the merge" } else { "" }));
     fields.line("branch", &format!("{}{}", started.branch, if is_gone { ", removed after the merge" } else { "" }));
     print_isolation(&fields, run);
-    fields.some("box", run.confined.as_deref());
+    fields.some("box", run.confined.as_ref().map(box_text).as_deref());
     let cost = Tally::of(run.steps.iter().flat_map(|step| &step.sessions));
     if cost.sessions > 0 {
         fields.line("cost", &format!("{}, {}", cost.cost_text(), counted(cost.sessions, "session")));
@@ -114,6 +114,17 @@ fn all_commits(run: &Run) -> Vec<Oid> {
 }
 
 /// Where the branch of an isolated run is.
+fn box_text(confined: &Confinement) -> String {
+    let network = if confined.net.as_deref() == Some("none") { ", without the network" } else { "" };
+    // Where there is none, it goes without saying.
+    let open = if confined.open.is_empty() || confined.kind == "none" {
+        String::new()
+    } else {
+        format!("; it leaves open: {}", confined.open.join(", "))
+    };
+    format!("{}{network}{open}", confined.kind)
+}
+
 fn print_isolation(fields: &Fields<'_>, run: &Run) {
     let Some(isolated) = &run.started.isolated else { return };
     fields.line("made for", &format!("{} in {}", isolated.into, isolated.origin));
