@@ -162,7 +162,9 @@ impl Update {
     pub(super) fn of(text: &str) -> Result<Self, String> {
         let kind = parsed::<Head>(text).map(|head| head.session_update).unwrap_or_default();
         let update = match kind.as_str() {
-            "agent_message_chunk" => parsed(text).map(Self::Says),
+            "agent_message_chunk" => {
+                parsed::<Chunk>(text).map(|chunk| if chunk.is_of_program() { Self::Nothing } else { Self::Says(chunk) })
+            }
             "agent_thought_chunk" => parsed(text).map(Self::Thinks),
             "tool_call" => parsed(text).map(Self::Call),
             "tool_call_update" => parsed(text).map(Self::CallChange),
@@ -190,7 +192,15 @@ impl Plan {
     }
 }
 
+/// What Gemini CLI has its model say when its mode is set.
+const MODE_IS_SET: &str = "[MODE_UPDATE] ";
+
 impl Chunk {
+    /// Whether these are the words of the agent's program, which no model has said.
+    fn is_of_program(&self) -> bool {
+        self.content.text.strip_prefix(MODE_IS_SET).is_some_and(|mode| !mode.contains(char::is_whitespace))
+    }
+
     pub(super) fn text(&self) -> &str {
         if self.content.text.is_empty() { &self.content.uri } else { &self.content.text }
     }

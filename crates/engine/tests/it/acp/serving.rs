@@ -6,9 +6,9 @@ use std::path::Path;
 use proctor_domain::session::{SessionEnd, SessionReport};
 use proctor_engine::agent::{Access, AgentTask, EngineKind, EngineSetup, Permission, engine};
 use proctor_engine::tools::ToolServer;
-use proctor_engine::{AgentPlace, AgentRun, SessionWork, TRANSCRIPT, agent_files};
-use proctor_process::ProcessIdentity;
+use proctor_engine::{AgentPlace, AgentRun, Found, SessionWork, TRANSCRIPT, agent_files};
 use proctor_process::durable::{self, Durability};
+use proctor_process::{ProcessIdentity, Signal};
 use serde_json::{Value, json};
 
 use super::schema::{Protocol, Side};
@@ -398,6 +398,23 @@ fn nothing_that_was_run_for_an_agent_outlives_its_session() {
         let pid: u32 = std::fs::read_to_string(answered.world.work(name)).unwrap().trim().parse().unwrap();
         assert!(ProcessIdentity::of(pid).is_none_or(|identity| is_gone(&identity)), "{name}");
     }
+}
+
+#[test]
+fn what_was_run_for_an_agent_ends_although_its_host_was_killed() {
+    let mut asking = Asking::new().runs(&format!("echo $$ > near; {DEAF}")).of("terminal/wait_for_exit", 1);
+    asking.prepare();
+    let world = asking.world;
+    let attached = world.start();
+    let (command, host) = (world.process("near"), attached.host().cloned().unwrap());
+    drop(attached);
+    host.signal(Signal::Kill).unwrap();
+    assert!(is_gone(&host));
+
+    let found = world.find().unwrap();
+
+    assert!(matches!(found, Found::Lost), "{found:?}");
+    assert!(!command.is_alive());
 }
 
 #[test]

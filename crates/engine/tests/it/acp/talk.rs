@@ -240,6 +240,17 @@ fn what_was_said_before_or_by_another_session_is_no_word_of_this_one() {
 }
 
 #[test]
+fn what_the_agents_program_says_of_its_mode_is_no_word_of_the_model() {
+    let mut talk = Talk::prompted();
+
+    talk.chunk("s-1", "[MODE_UPDATE] yolo");
+    talk.chunk("s-1", "It is done.");
+    talk.answers(5, json!({ "stopReason": "end_turn" }));
+
+    assert_eq!(talk.end().1.claim.as_deref(), Some("It is done."));
+}
+
+#[test]
 fn a_question_is_answered_by_what_the_session_may_do_whoever_asks() {
     let answer = |opening: &Opening, kind: &str| {
         let mut talk = Talk::prompted_for(opening);
