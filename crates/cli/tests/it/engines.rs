@@ -114,7 +114,7 @@ fn each_engine_is_described() {
       program   not found
       version   unknown
       login     nobody
-      can       resume, system prompt
+      can       resume, system prompt, cost, steering, effort, mcp servers
       models    efficient = gpt-6-luna, balanced = gpt-6.2-sol, strong = gpt-6.2-astra, strongest = gpt-6.2-astra
       settings  inherit false, permission ask
       ✗ its program `codex` is not found

@@ -98,6 +98,9 @@ fn it_writes_settings_and_an_example_and_says_what_next() {
     # file says and calls no model. The file is named by `engines.scripted.script`; a relative path begins where this file is.
     #engine = "claude"
 
+    # What drives judges, where that is to be another engine than the one that drives agents.
+    # judge = "codex"
+
     # The program of Claude Code: a name that is looked up in PATH, or a path.
     #engines.claude.program = "claude"
 
