@@ -1,6 +1,6 @@
 //! Finding the records that speak about what somebody is about to try.
 //!
-//! No clock, and but for one place no files. [`Terms`] are what a text is compared by, [`Likeness`] is how much of two sides goes together,
+//! No clock, and but for one place no files. A text is compared by its terms, [`Likeness`] is how much of two sides goes together,
 //! [`decide`] says whether that is enough and why, and [`Index`] finds among many records those worth comparing. [`open`]
 //! alone touches files: it keeps an index in one.
 
@@ -12,10 +12,9 @@ mod text;
 mod words;
 
 pub use cache::{Origin, fingerprint, open};
-pub use decision::{Bar, Bars, Decision, Overlap, Reason, decide, likeness_of_texts};
+pub use decision::{Bar, Bars, Decision, Overlap, Reason, decide};
 pub use index::{Damaged, Fingerprint, Hit, Index, Meaning, Place};
-pub use likeness::{Likeness, Side};
-pub use text::{Kind, Terms};
+pub use likeness::Likeness;
 
 use crate::Polarity;
 

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::likeness::{Likeness, Side};
-use super::text::Terms;
+use super::likeness::Likeness;
 
 /// Where the lines are drawn. Those of words were found on the tuning part of `evals/memory`; those of meaning belong to an
 /// embedding model and have to be found anew for each. Shares are of what words weigh: rare ones weigh more.
@@ -151,11 +150,6 @@ impl fmt::Display for Decision {
     }
 }
 
-/// Compares two texts as an approach and a route are compared where nothing is known of how rare their words are.
-pub fn likeness_of_texts(one: &str, other: &str) -> Likeness {
-    Likeness::between(&Side::of(&Terms::of(one)), &Side::of(&Terms::of(other)))
-}
-
 /// Whether what is common is enough, and why; `None` if it is not.
 pub fn decide(overlap: &Overlap, bars: &Bars) -> Option<Reason> {
     by_words(overlap, bars).or_else(|| by_meaning(overlap, bars))
@@ -194,6 +188,7 @@ fn by_meaning(overlap: &Overlap, bars: &Bars) -> Option<Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matching::likeness::tests::likeness as likeness_of_texts;
 
     /// Bars as the reference has them, and words that weigh the same.
     fn reference() -> Bars {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::text::{Kind, Terms};
+use super::text::Kind;
 use super::words;
 
 /// How much a word counts that only begins the other.
@@ -16,14 +16,9 @@ pub(super) fn begins(one: &str, other: &str) -> bool {
 
 /// The terms of one side with their weights, in the order of their keys.
 #[derive(Debug, Clone, Default)]
-pub struct Side<'a>(Vec<(&'a str, f32)>);
+pub(super) struct Side<'a>(Vec<(&'a str, f32)>);
 
 impl<'a> Side<'a> {
-    /// Terms that all weigh what their kind does.
-    pub fn of(terms: &'a Terms) -> Self {
-        Self::weighed(terms.0.keys().map(|key| (key.as_str(), 1.0)))
-    }
-
     /// Terms that weigh what their kind does, times how rare they are. Keys that stand for files are left out.
     pub(super) fn weighed(keys: impl Iterator<Item = (&'a str, f32)>) -> Self {
         let weighed = keys.map(|(key, rarity)| (key, Kind::of(key).weight() * rarity));
@@ -63,7 +58,7 @@ pub struct Likeness {
 
 impl Likeness {
     /// Compares two sides.
-    pub fn between(one: &Side<'_>, other: &Side<'_>) -> Self {
+    pub(super) fn between(one: &Side<'_>, other: &Side<'_>) -> Self {
         Self::of_pairs(&pairs(one, other), one.weight(), other.weight())
     }
 
@@ -120,11 +115,18 @@ fn beginnings<'a>(lefts: &[(&'a str, f32)], rights: &[(&'a str, f32)]) -> Vec<Pa
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::matching::text::Terms;
 
-    fn likeness(one: &str, other: &str) -> Likeness {
-        Likeness::between(&Side::of(&Terms::of(one)), &Side::of(&Terms::of(other)))
+    /// Compares two texts whose words are all as rare.
+    pub(in crate::matching) fn likeness(one: &str, other: &str) -> Likeness {
+        let (one, other) = (Terms::of(one), Terms::of(other));
+        Likeness::between(&side_of(&one), &side_of(&other))
+    }
+
+    fn side_of(terms: &Terms) -> Side<'_> {
+        Side::weighed(terms.0.keys().map(|key| (key.as_str(), 1.0)))
     }
 
     #[test]

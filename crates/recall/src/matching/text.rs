@@ -15,7 +15,7 @@ use super::words;
 
 /// What a term is. The order is that of the first byte of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub(super) enum Kind {
     /// A code of an error, a status, or a name in capitals: `E0277`, `exit code 137`, `NODE_OPTIONS`.
     Code,
     /// The folder of a file.
@@ -85,11 +85,11 @@ const READ: usize = 16 * 1024;
 
 /// The terms of a text: each key once, with the first form in which it stood there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Terms(pub(super) BTreeMap<String, String>);
+pub(super) struct Terms(pub(super) BTreeMap<String, String>);
 
 impl Terms {
     /// Those of `text`.
-    pub fn of(text: &str) -> Self {
+    pub(super) fn of(text: &str) -> Self {
         let mut terms = Self::default();
         terms.read(text);
         terms
