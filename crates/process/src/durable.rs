@@ -81,6 +81,67 @@ pub fn write(path: &Path, bytes: &[u8], durability: Durability) -> Result<(), Du
     write_in(folder, path, bytes, durability).map_err(|source| DurableError::of(path, source))
 }
 
+/// Whether a file was replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replaced {
+    /// It holds the new contents.
+    Done,
+    /// Somebody else wrote it since it was read. It holds what they wrote.
+    Changed,
+}
+
+/// Replaces the contents of a file that others write too, unless it no longer holds what it held when it was read: `known`, or
+/// `None` if there was no file. It keeps its mode; a new one gets `mode` without what the process's mask takes away.
+///
+/// The comparison comes last, when everything is written and synced and only the rename is left to do. A program that writes in
+/// the microseconds between the two is not noticed: no system call compares and renames.
+///
+/// # Errors
+/// The old contents stand and the temporary file is gone.
+pub fn replace(path: &Path, known: Option<&[u8]>, bytes: &[u8], durability: Durability, mode: u32) -> Result<Replaced, DurableError> {
+    let folder = path.parent().ok_or_else(|| DurableError::NoFolder { path: path.to_owned() })?;
+    replace_in(folder, path, known, bytes, (durability, mode)).map_err(|source| DurableError::of(path, source))
+}
+
+fn replace_in(
+    folder: &Path,
+    path: &Path,
+    known: Option<&[u8]>,
+    bytes: &[u8],
+    (durability, mode): (Durability, u32),
+) -> io::Result<Replaced> {
+    let mut file =
+        tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).permissions(fs::Permissions::from_mode(mode)).tempfile_in(folder)?;
+    if let (Some(_), Ok(metadata)) = (known, fs::metadata(path)) {
+        file.as_file().set_permissions(metadata.permissions())?;
+    }
+    file.write_all(bytes)?;
+    if durability == Durability::Synced {
+        file.as_file().sync_all()?;
+    }
+    match known {
+        Some(known) if !holds(path, known)? => return Ok(Replaced::Changed),
+        Some(_) => drop(file.persist(path).map_err(|failed| failed.error)?),
+        None => match file.persist_noclobber(path) {
+            Ok(_) => {}
+            Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => return Ok(Replaced::Changed),
+            Err(failed) => return Err(failed.error),
+        },
+    }
+    if durability == Durability::Synced {
+        fs::File::open(folder)?.sync_all()?;
+    }
+    Ok(Replaced::Done)
+}
+
+fn holds(path: &Path, known: &[u8]) -> io::Result<bool> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(bytes == known),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 fn write_in(folder: &Path, path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     let mut file = tempfile::Builder::new()
         .prefix(PREFIX)

@@ -123,6 +123,20 @@ pub fn try_take_over(path: &Path) -> Result<Attempt, LockError> {
     attempt(path, None)
 }
 
+/// Tries to lock a folder itself, for files in it that are replaced as a whole: among files that git tracks, a lock file would
+/// be one too many. Nobody can say in it who holds it.
+///
+/// # Errors
+/// There is no such folder, or the file system has no locks.
+pub fn try_acquire_folder(path: &Path) -> Result<Attempt, LockError> {
+    let file = File::open(path).map_err(|source| file_error(path, source))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Attempt::Acquired(HeldLock { file, path: path.to_owned() })),
+        Err(TryLockError::WouldBlock) => Ok(Attempt::Held { holder: String::new() }),
+        Err(TryLockError::Error(source)) => Err(lock_error(path, source)),
+    }
+}
+
 fn attempt(path: &Path, holder: Option<&str>) -> Result<Attempt, LockError> {
     let mut file = OpenOptions::new()
         .read(true)

@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use proctor_process::durable::{Durability, DurableError, write};
+use proctor_process::durable::{Durability, DurableError, Replaced, replace, write};
 
 use crate::world::bash;
 
@@ -68,4 +68,23 @@ fn contents_are_replaced_and_private() {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(names_in(folder.path()), ["file"]);
     }
+}
+
+#[test]
+fn a_file_is_replaced_only_while_it_holds_what_was_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shared");
+    let to = |known: Option<&[u8]>, bytes: &[u8]| replace(&path, known, bytes, Durability::Synced, 0o600).unwrap();
+
+    assert_eq!(to(None, b"one"), Replaced::Done);
+    assert_eq!(to(None, b"two"), Replaced::Changed, "somebody made it meanwhile");
+    assert_eq!(to(Some(b"other"), b"two"), Replaced::Changed, "somebody wrote it meanwhile");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    assert_eq!(to(Some(b"one"), b"two"), Replaced::Done);
+
+    assert_eq!((fs::read(&path).unwrap(), names_in(folder.path())), (b"two".to_vec(), vec!["shared".to_owned()]));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640, "it keeps its mode");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(to(Some(b"two"), b"three"), Replaced::Changed, "somebody removed it meanwhile");
+    assert!(!path.exists());
 }

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use proctor_process::Signal;
-use proctor_process::lock::{Attempt, HeldLock, LockError, holder_if_held, last_touched, locks_work, try_acquire};
+use proctor_process::lock::{Attempt, HeldLock, LockError, holder_if_held, last_touched, locks_work, try_acquire, try_acquire_folder};
 
 use crate::world::{scene, until};
 
@@ -136,4 +136,17 @@ fn a_touch_is_seen_after_the_holder_is_gone() {
     drop(held);
 
     assert!(last_touched(&path).unwrap() > long_ago);
+}
+
+#[test]
+fn a_folder_is_locked_without_a_file_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let held = acquired(try_acquire_folder(folder.path()).unwrap());
+
+    assert!(matches!(try_acquire_folder(folder.path()).unwrap(), Attempt::Held { .. }));
+    drop(held);
+    acquired(try_acquire_folder(folder.path()).unwrap());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let error = try_acquire_folder(&folder.path().join("gone")).unwrap_err();
+    assert!(matches!(&error, LockError::File { path, .. } if path.ends_with("gone")), "{error:?}");
 }
