@@ -255,6 +255,8 @@ pub struct Record {
     pub session: Option<String>,
     /// The commit at which it was seen.
     pub commit: Option<String>,
+    /// Where it was imported from.
+    pub from: Option<String>,
     /// When it was written; `None` for a line that somebody wrote by hand.
     pub created: Option<Timestamp>,
     /// Whether it may be shown.
@@ -304,11 +306,22 @@ impl Record {
             agent: None,
             session: None,
             commit: None,
+            from: None,
             created: None,
             approval: Approval::Active,
             supersedes: None,
             other: Vec::new(),
         }
+    }
+
+    /// A record that has no id yet.
+    pub fn draft(polarity: Polarity, route: impl Into<String>) -> Self {
+        Self::new(RecordId::from_bits(0), polarity, route)
+    }
+
+    /// Whether it has an id.
+    pub fn has_id(&self) -> bool {
+        self.id != RecordId::from_bits(0)
     }
 
     /// Whether it is free prose, which somebody wrote without saying what is route and what observation.
@@ -327,7 +340,8 @@ impl Record {
         }
         match self.polarity {
             Polarity::Works if is_blank(&self.trap) => Err(Incomplete::Trap),
-            Polarity::Fails if is_blank(&self.observation) && !self.is_prose() => Err(Incomplete::Observation),
+            // What was written down elsewhere followed the rules of that place.
+            Polarity::Fails if is_blank(&self.observation) && !self.is_prose() && self.from.is_none() => Err(Incomplete::Observation),
             Polarity::Works | Polarity::Fails => Ok(()),
         }
     }
@@ -356,6 +370,7 @@ mod tests {
 
         assert_eq!(record(Polarity::Fails).check(), Err(Incomplete::Observation));
         assert_eq!(Record { layer: prose.clone(), ..record(Polarity::Fails) }.check(), Ok(()));
+        assert_eq!(Record { from: Some("logos".to_owned()), ..record(Polarity::Fails) }.check(), Ok(()));
         assert_eq!(Record { route: "\u{a0}".to_owned(), layer: prose, ..record(Polarity::Fails) }.check(), Err(Incomplete::Route));
     }
 

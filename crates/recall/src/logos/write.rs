@@ -1,0 +1,155 @@
+//! Records in the form of others.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::{ESCAPED, FORM, FROM, KEPT, OURS, PROCEDURES, SECTION};
+use crate::escape::{protect, unescape};
+use crate::line::body;
+use crate::line::{join, trailer};
+use crate::record::{Polarity, Record};
+use crate::store::Entry;
+
+/// A file that is to be written, with its path in the vault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenFile {
+    /// Relative to the vault.
+    pub path: PathBuf,
+    /// What is in it.
+    pub text: String,
+    /// How many records are in it.
+    pub count: usize,
+}
+
+/// A list of our own lines, to be imported elsewhere or to be read.
+pub fn write_list<'entry>(entries: impl Iterator<Item = &'entry Entry>) -> String {
+    entries.map(|entry| join(&entry.body, &entry.record) + "\n").collect()
+}
+
+/// The records as a vault: what works among its procedures, what fails in a checkpoint for each time that something was
+/// written down.
+pub fn write_vault(entries: &[&Entry]) -> Vec<WrittenFile> {
+    let (works, fails): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(|entry| entry.record.polarity == Polarity::Works);
+    let mut checkpoints: BTreeMap<String, Vec<&Entry>> = BTreeMap::new();
+    for entry in fails {
+        checkpoints.entry(checkpoint_path(&entry.record)).or_default().push(entry);
+    }
+    let procedures = (!works.is_empty()).then(|| write_procedures(&works));
+    procedures.into_iter().chain(checkpoints.iter().map(|(path, entries)| write_checkpoint(path, entries))).collect()
+}
+
+/// The line as the vault has it, and whether it is in our form since it would read otherwise.
+fn line_of(entry: &Entry) -> (String, bool) {
+    let plain = unescape(&entry.body);
+    let reads = |body: &str| body::read(entry.record.id.clone(), entry.record.polarity, body);
+    let is_one_line = !plain.contains(char::is_control) && !plain.contains("<!--");
+    let is_same = is_one_line && plain.trim() == plain && reads(&protect(&plain)) == reads(&entry.body);
+    if is_same { (plain, false) } else { (entry.body.clone(), true) }
+}
+
+/// Our metadata, as pairs: all of it where the record is ours, else only how its line is written.
+fn our_pairs(record: &Record, is_escaped: bool) -> Vec<String> {
+    let form = is_escaped.then(|| format!("{FORM}={ESCAPED}"));
+    let has_more = !record.files.is_empty() || !record.dependencies.is_empty() || record.supersedes.is_some();
+    let is_theirs = !has_more && record.from.as_deref().is_some_and(|from| from.starts_with(FROM));
+    let bare = Record { other: Vec::new(), ..record.clone() };
+    let comment = trailer::write(&bare);
+    let inside = comment.trim_start_matches("<!-- proctor ").trim_end_matches(" -->");
+    let pairs = if is_theirs { Vec::new() } else { inside.split(' ').map(str::to_owned).collect() };
+    form.into_iter().chain(pairs).collect()
+}
+
+fn write_procedures(entries: &[&Entry]) -> WrittenFile {
+    let mut text = format!(
+        "---\ntype: memory-store\nkind: procedure\ncount: {}\n---\n\nProcedures, each with its trap. Edit a line to change one, delete it to forget it.\n\n",
+        entries.len()
+    );
+    for entry in entries {
+        let (line, is_escaped) = line_of(entry);
+        let record = &entry.record;
+        let kept = |key: &str| record.other.iter().find(|(name, _)| name.strip_prefix(KEPT) == Some(key)).map(|(_, value)| value.clone());
+        let mut pairs: Vec<String> =
+            record.other.iter().filter_map(|(name, value)| Some(format!("{}={value}", name.strip_prefix(KEPT)?))).collect();
+        for (key, value) in [("conf", "0.9"), ("sal", "0.5"), ("src", "manual"), ("uses", "0")] {
+            if kept(key).is_none() && kept("id").is_none() {
+                pairs.push(format!("{key}={value}"));
+            }
+        }
+        if let (None, Some(created)) = (kept("created"), record.created) {
+            pairs.push(format!("created={}", trailer::date(created)));
+        }
+        pairs.extend(record.project.iter().map(|project| format!("project={project}")));
+        pairs.extend(record.agent.iter().map(|agent| format!("agent={agent}")));
+        pairs.extend(our_pairs(record, is_escaped).iter().map(|pair| format!("{OURS}{pair}")));
+        text.push_str(&format!("- {line} <!-- logos {} -->\n", pairs.join(" ")));
+    }
+    WrittenFile { path: PathBuf::from(PROCEDURES), text, count: entries.len() }
+}
+
+/// Where a dead end belongs: where it came from, else a checkpoint of its time.
+fn checkpoint_path(record: &Record) -> String {
+    if let Some(path) = record.from.as_deref().and_then(|from| from.strip_prefix(FROM)).filter(|path| is_inside(path)) {
+        return path.to_owned();
+    }
+    let name = |text: &Option<String>, otherwise: &str| {
+        let safe: String =
+            text.as_deref().unwrap_or(otherwise).chars().map(|letter| if letter.is_alphanumeric() { letter } else { '-' }).collect();
+        if safe.trim_matches('-').is_empty() { otherwise.to_owned() } else { safe }
+    };
+    let at = record.created.map(trailer::date).unwrap_or_else(|| "1970-01-01T00:00:00Z".to_owned());
+    let digits: String = at.chars().take(19).filter(char::is_ascii_digit).collect();
+    let worktree = record.worktree.as_ref().map(|_| format!("/{}", name(&record.worktree, "worktree"))).unwrap_or_default();
+    // The record's own id keeps apart what differs in more than time and agent.
+    let own = record.id.as_str();
+    format!(
+        "sessions/{}{worktree}/{}-{}-{}-{own}.md",
+        name(&record.project, "global"),
+        &digits[..8],
+        &digits[8..],
+        name(&record.agent, "proctor")
+    )
+}
+
+/// Whether a path that a record names leads into the vault's checkpoints and nowhere else.
+fn is_inside(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    parts.len() >= 3
+        && parts[0] == "sessions"
+        && parts.iter().all(|part| !part.is_empty() && *part != "." && *part != "..")
+        && path.ends_with(".md")
+}
+
+fn write_checkpoint(path: &str, entries: &[&Entry]) -> WrittenFile {
+    let mut text = String::from("---\ntype: checkpoint\n");
+    let mut lines = String::new();
+    if let Some(first) = entries.first() {
+        let record = &first.record;
+        let created = record.created.map(trailer::date);
+        for (key, value) in [
+            ("project", &record.project),
+            ("agent", &record.agent),
+            ("session", &record.session),
+            ("commit", &record.commit),
+            ("worktree", &record.worktree),
+            ("checkpointed", &created),
+        ] {
+            if let Some(value) = value {
+                text.push_str(&format!("{key}: {}\n", quoted(value)));
+            }
+        }
+    }
+    for (index, entry) in entries.iter().enumerate() {
+        let (line, is_escaped) = line_of(entry);
+        let pairs = our_pairs(&entry.record, is_escaped);
+        if !pairs.is_empty() {
+            text.push_str(&format!("proctor_{index}: {}\n", quoted(&pairs.join(" "))));
+        }
+        lines.push_str(&format!("- {line}\n"));
+    }
+    text.push_str(&format!("---\n\n{SECTION}\n\n{lines}"));
+    WrittenFile { path: PathBuf::from(path), text, count: entries.len() }
+}
+
+fn quoted(value: &str) -> String {
+    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+}

@@ -1,0 +1,171 @@
+//! What is wrong in a folder of memory, line by line.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use proctor_domain::{RecordId, Timestamp};
+use proctor_process::durable;
+
+use super::document::{Document, Entry, FileKind};
+use super::error::StoreError;
+use super::folder::{Folder, read_file};
+use crate::cap::CAP;
+use crate::hygiene::{Mask, is_hidden};
+use crate::line::Remark;
+use crate::line::body;
+use crate::record::Approval;
+
+/// How much a problem matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// A file is not used at all.
+    Damage,
+    /// A record does not count, or not as it was meant.
+    Wrong,
+    /// Worth knowing, and nothing is lost by it.
+    Note,
+}
+
+/// Something that a person should know of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// How much it matters.
+    pub weight: Weight,
+    /// The file.
+    pub path: PathBuf,
+    /// The line.
+    pub line: Option<usize>,
+    /// The record.
+    pub id: Option<RecordId>,
+    /// What it is, as a sentence without a full stop.
+    pub sentence: String,
+    /// What helps.
+    pub remedy: Option<String>,
+}
+
+pub(super) fn diagnose(folder: &Folder, now: Timestamp) -> Result<Vec<Problem>, StoreError> {
+    let mut problems = leftovers(folder)?;
+    let mut documents = Vec::new();
+    for kind in FileKind::ALL {
+        match read_document(folder, kind) {
+            Ok(Some(document)) => documents.push(document),
+            Ok(None) => {}
+            Err(StoreError::Damaged { path, damage }) => problems.push(Problem {
+                weight: Weight::Damage,
+                path,
+                line: None,
+                id: None,
+                sentence: damage.to_string(),
+                remedy: Some(damage.remedy().to_owned()),
+            }),
+            Err(error) => return Err(error),
+        }
+    }
+    for document in &documents {
+        if document.is_newer {
+            let sentence = "a newer version of Proctor wrote it; it is read, and can't be changed".to_owned();
+            problems.push(Problem {
+                weight: Weight::Wrong,
+                path: folder.file(document.kind),
+                line: None,
+                id: None,
+                sentence,
+                remedy: None,
+            });
+        }
+    }
+    let entries: Vec<&Entry> = documents.iter().flat_map(Document::entries).collect();
+    let mut seen: HashMap<&RecordId, &Entry> = HashMap::new();
+    for entry in &entries {
+        let twin = entry.written_id.as_ref().and_then(|id| seen.insert(id, entry));
+        problems.extend(of_entry(folder, entry, twin, now));
+        let unknown = entry.record.supersedes.as_ref().filter(|id| !entries.iter().any(|other| other.record.id == **id));
+        problems.extend(unknown.map(|id| problem(folder, entry, Weight::Note, format!("it replaces {id}, which is not there"))));
+    }
+    problems.sort_by_key(|problem| problem.weight);
+    Ok(problems)
+}
+
+fn read_document(folder: &Folder, kind: FileKind) -> Result<Option<Document>, StoreError> {
+    let path = folder.file(kind);
+    let Some(bytes) = read_file(&path)? else { return Ok(None) };
+    Document::read(kind, &bytes).map(Some).map_err(|damage| StoreError::Damaged { path, damage })
+}
+
+fn problem(folder: &Folder, entry: &Entry, weight: Weight, sentence: String) -> Problem {
+    Problem { weight, path: folder.file(entry.file), line: Some(entry.line), id: Some(entry.record.id.clone()), sentence, remedy: None }
+}
+
+fn of_entry(folder: &Folder, entry: &Entry, twin: Option<&Entry>, now: Timestamp) -> Vec<Problem> {
+    let record = &entry.record;
+    let mut found: Vec<(Weight, String)> = Vec::new();
+    if let Err(missing) = record.check() {
+        found.push((Weight::Wrong, format!("it is no record: {missing}")));
+    }
+    found.extend(entry.remarks.iter().map(|remark| (weight_of(remark), remark.to_string())));
+    if let Some(twin) = twin {
+        let other = format!("{}:{}", twin.file.name(), twin.line);
+        found.push(match (twin.body == entry.body, twin.file == entry.file) {
+            (true, false) => (Weight::Note, format!("a change was cut short: the same record is in {other}; the next change ends it")),
+            (true, true) | (false, _) => (Weight::Wrong, format!("its id is that of {other} too; the next change gives it its own")),
+        });
+    } else if !entry.has_id() {
+        found.push(match record.other.iter().any(|(key, _)| key == "id-was") {
+            true => (Weight::Note, "its id is none; the next change gives it one".to_owned()),
+            false => (Weight::Note, "it was written by hand; the next change gives it an id".to_owned()),
+        });
+    }
+    if record.created.is_some_and(|created| created > now) {
+        found.push((Weight::Note, "it is from the future: a clock was wrong, here or where it was written".to_owned()));
+    }
+    if record.approval != Approval::Active && entry.file != FileKind::Pending {
+        found.push((Weight::Wrong, format!("it is {}, although it is in the file of what counts", record.approval.word())));
+    }
+    if body::write(record).len() > CAP {
+        found.push((Weight::Note, format!("it is longer than {CAP} bytes: what is shown of it is cut, and says so")));
+    }
+    found.extend(in_the_text(entry));
+    found.into_iter().map(|(weight, sentence)| problem(folder, entry, weight, sentence)).collect()
+}
+
+/// What a line that somebody wrote by hand may have, and one of ours never has.
+fn in_the_text(entry: &Entry) -> Vec<(Weight, String)> {
+    let mut found = Vec::new();
+    if entry.body.chars().any(|letter| is_hidden(letter) || letter.is_control() && letter != '\t') {
+        found.push((Weight::Wrong, "it has characters that can't be seen".to_owned()));
+    }
+    let (_, secrets) = Mask::default().text(&entry.body);
+    if secrets > 0 {
+        found.push((Weight::Wrong, "it has what looks like a secret; change that secret, and edit the line".to_owned()));
+    }
+    found
+}
+
+fn weight_of(remark: &Remark) -> Weight {
+    match remark {
+        Remark::UnknownValue { .. } | Remark::UnknownKey { .. } | Remark::NoKey { .. } => Weight::Wrong,
+        Remark::Twice { .. } | Remark::Metadata { .. } => Weight::Note,
+    }
+}
+
+/// Files that a process was writing when it was killed.
+fn leftovers(folder: &Folder) -> Result<Vec<Problem>, StoreError> {
+    let unreadable = |source| StoreError::Unreadable { path: folder.path().to_owned(), source };
+    let entries = match fs::read_dir(folder.path()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(unreadable(source)),
+    };
+    let mut problems = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(unreadable)?.path();
+        if durable::is_half_written(&path) {
+            let sentence = "a process was killed while it wrote this; nothing was lost".to_owned();
+            problems.push(Problem { weight: Weight::Note, path, line: None, id: None, sentence, remedy: Some("remove it".to_owned()) });
+        }
+    }
+    problems.sort_by(|left, right| left.path.cmp(&right.path));
+    Ok(problems)
+}

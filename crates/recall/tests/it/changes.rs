@@ -1,0 +1,321 @@
+//! Files are the truth: hand edits are taken in, two writers lose nothing, and nothing is written that was not changed.
+
+use std::cell::Cell;
+use std::fs;
+use std::sync::Barrier;
+use std::thread;
+
+use proctor_domain::{RecordId, Timestamp};
+use proctor_recall::{Added, Approval, Effect, FileKind, Folder, Incomplete, Line, Polarity, Record, StoreError};
+
+use crate::{Scene, draft, fails, works};
+
+#[test]
+fn what_is_incomplete_is_refused_and_nothing_is_written() {
+    let scene = Scene::new();
+
+    for (record, expected) in [
+        (draft(Polarity::Works, "route"), Incomplete::Trap),
+        (draft(Polarity::Fails, "route"), Incomplete::Observation),
+        (draft(Polarity::Works, " "), Incomplete::Route),
+    ] {
+        let line = Line::of(record);
+        let error = scene.folder.change(Effect::Write, |contents| contents.add(line.clone())).unwrap_err();
+
+        assert!(matches!(error, StoreError::Incomplete(missing) if missing == expected), "{error}");
+    }
+    assert_eq!(fs::read_dir(scene.folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn saying_what_would_be_makes_nothing() {
+    let scene = Scene::new();
+    let line = Line::of(works("a"));
+
+    let added = scene.folder.change(Effect::OnlySay, |contents| contents.add(line.clone())).unwrap();
+
+    assert!(matches!(added, Added::New(_)));
+    assert!(!scene.folder.path().exists());
+}
+
+#[test]
+fn lines_that_somebody_wrote_by_hand_are_taken_in_and_the_rest_is_left_as_it_is() {
+    let by_hand = "Some words of mine.\r\n\r\n* route: a | observation: b\r\n  and more\r\n- just prose\r\n\r\n## Old ones\r\n+ route: c | observation: d";
+    let scene = Scene::new().with(FileKind::Fails, by_hand);
+    let before: Vec<(String, RecordId)> =
+        scene.folder.read().unwrap().entries().map(|entry| (entry.record.route.clone(), entry.record.id.clone())).collect();
+
+    scene.add(fails("new"));
+
+    let text = scene.text(FileKind::Fails);
+    assert!(text.contains("Some words of mine.\r\n\r\n- route: a | observation: b and more <!-- proctor id=mem_"), "{text}");
+    assert!(text.contains("\r\n\r\n## Old ones\r\n- route: c | observation: d <!-- proctor id=mem_"), "{text}");
+    assert!(!text.replace("\r\n", "").contains(['\n', '\r']), "one kind of line break");
+    let after: Vec<(String, RecordId)> =
+        scene.folder.read().unwrap().entries().map(|entry| (entry.record.route.clone(), entry.record.id.clone())).collect();
+    assert_eq!(after[..3], before[..], "an id that was shown stays");
+    assert_eq!(after[3].0, "new");
+    assert!(scene.folder.read().unwrap().entries().all(proctor_recall::Entry::has_id));
+}
+
+#[test]
+fn a_deleted_line_is_forgotten_and_a_removed_file_is_no_file() {
+    let scene = Scene::new();
+    scene.add(fails("first"));
+    scene.add(fails("second"));
+    let kept: String = scene.text(FileKind::Fails).split_inclusive('\n').filter(|line| !line.contains("first")).collect();
+    scene.write(FileKind::Fails, kept);
+
+    scene.add(fails("third"));
+
+    assert_eq!(scene.routes(), ["second", "third"]);
+    fs::remove_file(scene.folder.file(FileKind::Fails)).unwrap();
+    scene.add(fails("fourth"));
+    assert_eq!(scene.routes(), ["fourth"]);
+}
+
+#[test]
+fn a_hand_edit_during_a_write_is_taken_in() {
+    let scene = Scene::new();
+    scene.add(fails("first"));
+    let asked = Cell::new(0);
+    let line = Line::of(fails("ours"));
+
+    scene
+        .folder
+        .change(Effect::Write, |contents| {
+            asked.set(asked.get() + 1);
+            if asked.get() == 1 {
+                let edited = scene.text(FileKind::Fails).replace("route: first", "route: edited by hand");
+                fs::write(scene.folder.file(FileKind::Fails), edited).unwrap();
+            }
+            contents.add(line.clone())
+        })
+        .unwrap();
+
+    assert_eq!(asked.get(), 2);
+    assert_eq!(scene.routes(), ["edited by hand", "ours"]);
+}
+
+#[test]
+fn a_file_that_somebody_makes_during_a_write_is_taken_in() {
+    let scene = Scene::new();
+    let asked = Cell::new(0);
+    let line = Line::of(fails("ours"));
+
+    scene
+        .folder
+        .change(Effect::Write, |contents| {
+            asked.set(asked.get() + 1);
+            if asked.get() == 1 {
+                scene.write(FileKind::Fails, "- theirs\n");
+            }
+            contents.add(line.clone())
+        })
+        .unwrap();
+
+    assert_eq!(scene.routes(), ["theirs", "ours"]);
+}
+
+#[test]
+fn many_writers_at_once_lose_nothing() {
+    let scene = Scene::new();
+    let barrier = Barrier::new(8);
+    thread::scope(|scope| {
+        for writer in 0..8 {
+            let (folder, barrier) = (&scene.folder, &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                for number in 0..10 {
+                    let line = Line::of(fails(&format!("writer {writer} number {number}")));
+                    folder.change(Effect::Write, |contents| contents.add(line.clone())).unwrap();
+                    folder.read().unwrap();
+                }
+            });
+        }
+    });
+
+    let mut routes = scene.routes();
+    routes.sort();
+    routes.dedup();
+    assert_eq!(routes.len(), 80);
+    let leftovers = fs::read_dir(scene.folder.path()).unwrap().count();
+    assert_eq!(leftovers, 1, "nothing but the file");
+}
+
+#[test]
+fn the_same_is_known_but_not_across_polarity_or_repository() {
+    let scene = Scene::new();
+    let id = scene.add(works("retry 3 times"));
+    let again = |record: Record| {
+        let line = Line::of(record);
+        scene.folder.change(Effect::OnlySay, |contents| contents.add(line.clone())).unwrap()
+    };
+
+    assert_eq!(again(works("retry 3 times")), Added::Known(id, Approval::Active));
+    assert!(matches!(again(works("retry 4 times")), Added::New(_)), "other numbers are another procedure");
+    let mut other = works("retry 3 times");
+    other.project = Some("birch".to_owned());
+    assert!(matches!(again(other), Added::New(_)));
+    let opposite = Record { observation: Some("it broke".to_owned()), ..Record { polarity: Polarity::Fails, ..works("retry 3 times") } };
+    assert!(matches!(again(opposite), Added::New(_)));
+}
+
+#[test]
+fn a_record_of_this_repository_does_not_name_it() {
+    let scene = Scene::new();
+    scene.add(works("ours"));
+    let mut other = works("theirs");
+    other.project = Some("birch".to_owned());
+    scene.add(other);
+
+    let text = scene.text(FileKind::Works);
+    assert!(!text.contains("project=acorn") && text.contains("project=birch"), "{text}");
+    let renamed = Folder::of_project(scene.root(), "oak").read().unwrap();
+    let projects: Vec<Option<&str>> = renamed.entries().map(|entry| entry.record.project.as_deref()).collect();
+    assert_eq!(projects, [Some("oak"), Some("birch")]);
+}
+
+#[test]
+fn what_is_proposed_is_in_a_file_of_its_own_and_moves_when_it_is_approved() {
+    let scene = Scene::new();
+    let proposed = |record| Record { approval: Approval::Proposed, ..record };
+    let id = scene.add(proposed(works("try this")));
+    let other = scene.add(proposed(fails("not that")));
+    assert_eq!(scene.folder.read().unwrap().active().count(), 0);
+
+    scene.folder.change(Effect::Write, |contents| contents.set_approval(&id, Approval::Active)).unwrap();
+    scene.folder.change(Effect::Write, |contents| contents.set_approval(&other, Approval::Rejected)).unwrap();
+
+    let contents = scene.folder.read().unwrap();
+    assert_eq!(contents.active().map(|record| record.route.as_str()).collect::<Vec<_>>(), ["try this"]);
+    assert_eq!(contents.find(other.as_str()).unwrap().record.approval, Approval::Rejected);
+    assert!(scene.text(FileKind::Works).contains(id.as_str()) && !scene.text(FileKind::Pending).contains(id.as_str()));
+    let line = Line::of(proposed(fails("not that")));
+    let again = scene.folder.change(Effect::Write, |contents| contents.add(line.clone())).unwrap();
+    assert_eq!(again, Added::Known(other, Approval::Rejected), "what was rejected is not proposed again");
+}
+
+#[test]
+fn a_line_among_proposals_can_not_approve_itself() {
+    let scene = Scene::new().with(
+        FileKind::Pending,
+        "- route: a | trap: b <!-- proctor id=mem_0000000001 is=works approval=active -->\n- c <!-- proctor id=mem_0000000002 approval=yes -->\n",
+    );
+
+    let contents = scene.folder.read().unwrap();
+
+    assert_eq!(contents.active().count(), 0);
+    assert!(contents.entries().all(|entry| entry.record.approval == Approval::Proposed));
+}
+
+#[test]
+fn an_approval_that_was_cut_short_counts_and_a_rejection_too() {
+    for (mark, expected) in [("proposed", Approval::Active), ("rejected", Approval::Rejected)] {
+        let line = |approval: &str| format!("- route: a | trap: b <!-- proctor id=mem_0000000001{approval} -->\n");
+        let scene = Scene::new().with(FileKind::Works, line("")).with(FileKind::Pending, line(&format!(" is=works approval={mark}")));
+
+        let contents = scene.folder.read().unwrap();
+
+        let found: Vec<Approval> = contents.entries().map(|entry| entry.record.approval).collect();
+        assert_eq!(found, [expected]);
+        scene.add(fails("another"));
+        let texts = scene.text(FileKind::Works) + &scene.text(FileKind::Pending);
+        assert_eq!(texts.matches("mem_0000000001").count(), 1, "the next change ends it");
+    }
+}
+
+#[test]
+fn two_lines_with_one_id_are_two_records() {
+    let scene = Scene::new().with(
+        FileKind::Fails,
+        "- route: a | observation: b <!-- proctor id=mem_0000000001 -->\n- route: a | observation: c <!-- proctor id=mem_0000000001 -->\n",
+    );
+    let ids = || scene.folder.read().unwrap().entries().map(|entry| entry.record.id.clone()).collect::<Vec<_>>();
+    let before = ids();
+    assert_eq!((before[0].as_str(), before.len()), ("mem_0000000001", 2));
+    assert_ne!(before[0], before[1]);
+
+    scene.add(works("another"));
+
+    assert!(before.iter().all(|id| ids().contains(id)));
+    assert_eq!(scene.text(FileKind::Fails).matches("mem_0000000001").count(), 1);
+}
+
+#[test]
+fn a_clock_that_was_set_back_changes_no_id_and_no_order() {
+    let scene = Scene::new();
+    let later = Record { created: Some(Timestamp(4_000_000_000_000)), ..fails("first") };
+    let first = scene.add(later);
+    let second = scene.add(Record { created: Some(Timestamp(0)), ..fails("second") });
+    let third = scene.add(Record { created: Some(Timestamp(-1)), ..fails("third") });
+
+    assert_eq!(scene.routes(), ["first", "second", "third"]);
+    assert!(first != second && second != third);
+    assert_eq!(scene.folder.read().unwrap().find(third.as_str()).unwrap().record.created, Some(Timestamp(-1)));
+}
+
+#[test]
+fn an_id_is_found_by_its_beginning_if_that_is_one_only() {
+    let scene = Scene::new().with(
+        FileKind::Fails,
+        "- a <!-- proctor id=mem_abc0000001 -->\n- b <!-- proctor id=mem_abc0000002 -->\n- c <!-- proctor id=mem_xyz0000001 -->\n",
+    );
+    let contents = scene.folder.read().unwrap();
+    let route = |text: &str| contents.find(text).map(|entry| entry.record.route.clone());
+
+    assert_eq!(route("mem_xyz").unwrap(), "c");
+    assert_eq!(route("abc0000002").unwrap(), "b");
+    assert!(matches!(route("mem_abc"), Err(StoreError::Ambiguous { ids, .. }) if ids.len() == 2));
+    assert!(matches!(route("mem_q"), Err(StoreError::NoRecord { .. })));
+    assert!(matches!(route("mem_"), Err(StoreError::NoRecord { .. } | StoreError::Ambiguous { .. })));
+}
+
+#[test]
+fn a_record_that_is_replaced_is_not_shown_as_active() {
+    let scene = Scene::new();
+    let old = scene.add(works("old"));
+    let proposed = Record { supersedes: Some(old.clone()), approval: Approval::Proposed, ..works("new") };
+    let new = scene.add(proposed);
+    let active = || scene.folder.read().unwrap().active().map(|record| record.route.clone()).collect::<Vec<_>>();
+    assert_eq!(active(), ["old"], "a proposal replaces nothing");
+
+    scene.folder.change(Effect::Write, |contents| contents.set_approval(&new, Approval::Active)).unwrap();
+
+    assert_eq!(active(), ["new"]);
+}
+
+#[test]
+fn a_file_of_fifty_megabytes_is_read_and_changed() {
+    let line = format!("- route: number 000000 | observation: {}\n", "x".repeat(1000));
+    let mut text = String::with_capacity(51 << 20);
+    for number in 0..50_000 {
+        text.push_str(&line.replace("000000", &format!("{number:06}")));
+    }
+    assert!(text.len() > 50_000_000);
+    let scene = Scene::new().with(FileKind::Fails, text);
+
+    let id = scene.add(fails("one more"));
+
+    let contents = scene.folder.read().unwrap();
+    assert_eq!(contents.entries().count(), 50_001);
+    assert_eq!(contents.find(id.as_str()).unwrap().record.route, "one more");
+}
+
+#[test]
+fn the_mode_of_a_file_stays() {
+    use std::os::unix::fs::PermissionsExt;
+    let scene = Scene::new().with(FileKind::Fails, "- a\n");
+    fs::set_permissions(scene.folder.file(FileKind::Fails), fs::Permissions::from_mode(0o640)).unwrap();
+
+    scene.add(fails("b"));
+
+    let mode = fs::metadata(scene.folder.file(FileKind::Fails)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    let data = tempfile::tempdir().unwrap();
+    let user = Folder::of_user(data.path());
+    let line = Line::of(Record { project: None, ..fails("mine") });
+    user.change(Effect::Write, |contents| contents.add(line.clone())).unwrap();
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(user.path()), mode(&user.file(FileKind::Fails))), (0o700, 0o600));
+}

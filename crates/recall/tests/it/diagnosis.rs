@@ -1,0 +1,86 @@
+//! `doctor` names each problem, and where it is.
+
+use std::fs;
+
+use proctor_domain::Timestamp;
+use proctor_recall::{FileKind, Weight};
+
+use crate::{Scene, fails};
+
+fn found(scene: &Scene) -> Vec<String> {
+    let problems = scene.folder.diagnose(Timestamp(1_764_000_000_000)).unwrap();
+    let place = |path: &std::path::Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    let line = |line: Option<usize>| line.map(|line| format!(":{line}")).unwrap_or_default();
+    problems.iter().map(|problem| format!("{}{}: {}", place(&problem.path), line(problem.line), problem.sentence)).collect()
+}
+
+fn check(text: &str, expected: &str) {
+    let found = found(&Scene::new().with(FileKind::Works, text));
+
+    assert_eq!(found.len(), 1, "{text}: {found:?}");
+    assert!(found[0].contains(expected), "{text}: {found:?}");
+}
+
+#[test]
+fn a_folder_in_order_has_no_problem() {
+    let scene = Scene::new();
+    assert_eq!(found(&scene), Vec::<String>::new());
+
+    scene.add(fails("a"));
+
+    assert_eq!(found(&scene), Vec::<String>::new());
+}
+
+#[test]
+fn each_problem_of_a_line_is_named() {
+    const ID: &str = "<!-- proctor id=mem_0000000001 -->";
+    check(&format!("- route: a {ID}\n"), "works.md:1: it is no record: a route without a trap is documentation");
+    check(&format!("\n- route: a | trap: b | layer: Design {ID}\n"), "works.md:2: `Design` is no layer: one of implementation,");
+    check(&format!("- route: a | trap: b | colour: c {ID}\n"), "the key `colour` means nothing here");
+    check(&format!("- x | route: a | trap: b {ID}\n"), "`x` stands before the first key");
+    check(&format!("- route: a | trap: b | trap: c {ID}\n"), "`trap` stands there twice");
+    check("- route: a | trap: b <!-- proctor id=mem_0000000001 created=soon -->\n", "the metadata `created=soon` can't be understood");
+    check("- route: a | trap: b <!-- proctor id=mem_0000000001 created=2100-01-01T00:00:00Z -->\n", "it is from the future");
+    check("- route: a | trap: b <!-- proctor id=mem_0000000001 approval=proposed -->\n", "it is proposed, although");
+    check(
+        "- route: a | trap: b <!-- proctor id=mem_0000000001 supersedes=mem_0000000002 -->\n",
+        "it replaces mem_0000000002, which is not there",
+    );
+    check("- route: a | trap: b\n", "it was written by hand; the next change gives it an id");
+    check(&format!("- route: a | trap: {} {ID}\n", "é".repeat(700)), "it is longer than 1200 bytes");
+    check(&format!("- route: a\u{202e} | trap: b {ID}\n"), "it has characters that can't be seen");
+    check(&format!("- route: a | trap: ghp_0123456789012345678901234567890123456789 {ID}\n"), "it has what looks like a secret");
+}
+
+#[test]
+fn twins_are_named_with_each_other() {
+    let scene = Scene::new().with(
+        FileKind::Works,
+        "- route: a | trap: b <!-- proctor id=mem_0000000001 -->\n- route: a | trap: c <!-- proctor id=mem_0000000001 -->\n",
+    );
+
+    let found = found(&scene);
+
+    assert!(
+        found.iter().any(
+            |problem| problem.starts_with("works.md:2: it was written by hand") || problem.contains("its id is that of works.md:1 too")
+        ),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn damaged_files_and_half_written_ones_are_named_beside_the_rest() {
+    let scene = Scene::new()
+        .with(FileKind::Works, "")
+        .with(FileKind::Fails, "<<<<<<< HEAD\n- a\n")
+        .with(FileKind::Pending, "- b <!-- proctor id=mem_0000000001 -->\n");
+    fs::write(scene.folder.path().join(".proctor-abc.tmp"), "half").unwrap();
+
+    let problems = scene.folder.diagnose(Timestamp(0)).unwrap();
+
+    let weights: Vec<Weight> = problems.iter().map(|problem| problem.weight).collect();
+    assert_eq!(weights, [Weight::Damage, Weight::Damage, Weight::Note], "{problems:?}");
+    assert!(problems.iter().all(|problem| problem.remedy.is_some()));
+    assert!(found(&scene).iter().any(|problem| problem == "works.md: it is empty"));
+}

@@ -1,0 +1,174 @@
+//! Vaults of Logos and lists come in and go out without loss.
+
+use std::fs;
+use std::path::Path;
+
+use proctor_domain::Timestamp;
+use proctor_recall::logos::{import, read_list, write_list, write_vault};
+use proctor_recall::{Dependency, Effect, Entry, Line, Polarity, Record, Said};
+
+use crate::{Scene, fails, works};
+
+const PROCEDURE: &str = "---\ntype: memory-store\nkind: procedure\ncount: 2\n---\n\n\
+- route: run it | grep ok | trap: the `&amp;` | layer: Design | mood: good <!-- logos id=12 conf=0.85 sal=0.70 src=mcp created=2026-01-02T03:04:05Z uses=3 used=2026-01-03 project=acorn agent=Claude Code pin=1 -->\n\
+- no trap here <!-- logos id=13 conf=0.9 sal=0.5 src=manual created=2026-01-02 uses=0 -->\n";
+
+const CHECKPOINT: &str = "---\ntype: checkpoint\ntitle: \"Release\"\nproject: acorn\nagent: \"claude\"\nsession: abc\ncommit: 1234567\n\
+worktree: side\ncheckpointed: 2026-08-29T10:11:12Z\n---\n\n## Task\n\n- ship it\n\n## Didn't work\n\n- route: pin the base image | layer: environment | degree: partial\n\
+- caching the layer made things worse | twice\n- None so far.\n\n## Next\n\n- sleep\n";
+
+fn vault(root: &Path) {
+    fs::create_dir_all(root.join("memories")).unwrap();
+    fs::create_dir_all(root.join("sessions/acorn/side")).unwrap();
+    fs::write(root.join("memories/procedure.md"), PROCEDURE).unwrap();
+    fs::write(root.join("memories/fact.md"), "- the sky is blue <!-- logos id=1 -->\n- so is the sea\n").unwrap();
+    fs::write(root.join("sessions/acorn/side/20260829-101112-claude.md"), CHECKPOINT).unwrap();
+    fs::write(root.join("sessions/acorn/side/index.md"), "## Didn't work\n\n- not a checkpoint\n").unwrap();
+}
+
+fn into(scene: &Scene, lines: &[Line]) {
+    scene
+        .folder
+        .change(Effect::Write, |contents| lines.iter().map(|line| contents.add(line.clone())).collect::<Result<Vec<_>, _>>())
+        .unwrap();
+}
+
+fn write_to(root: &Path, scene: &Scene) {
+    let contents = scene.folder.read().unwrap();
+    let entries: Vec<&Entry> = contents.entries().collect();
+    for file in write_vault(&entries) {
+        let path = root.join(&file.path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, file.text).unwrap();
+    }
+}
+
+#[test]
+fn a_vault_gives_its_procedures_and_dead_ends_and_says_what_it_left() {
+    let root = tempfile::tempdir().unwrap();
+    vault(root.path());
+
+    let import = import(root.path(), None).unwrap();
+
+    assert_eq!((import.foreign, import.placeholders, import.skipped.len(), import.found.len()), (2, 1, 1, 3));
+    assert_eq!((import.skipped[0].place.as_str(), import.skipped[0].text.as_str()), ("memories/procedure.md:8", "no trap here"));
+    let procedure = &import.found[0].record;
+    assert_eq!((procedure.route.as_str(), procedure.trap.as_deref()), ("run it | grep ok", Some("the `&amp;`")));
+    assert_eq!((procedure.layer.as_ref().map(Said::word), procedure.agent.as_deref()), (Some("Design"), Some("Claude Code")));
+    assert_eq!(import.found[0].remarks.len(), 2);
+    let typed = &import.found[1].record;
+    assert_eq!(
+        (typed.route.as_str(), typed.project.as_deref(), typed.worktree.as_deref()),
+        ("pin the base image", Some("acorn"), Some("side"))
+    );
+    assert_eq!((typed.agent.as_deref(), typed.commit.as_deref()), (Some("claude"), Some("1234567")));
+    assert_eq!(typed.created, Some(Timestamp(1_787_998_272_000)));
+    let prose = &import.found[2].record;
+    assert!(prose.is_prose());
+    assert_eq!(prose.route, "caching the layer made things worse | twice");
+}
+
+#[test]
+fn a_vault_that_came_in_goes_out_line_by_line_as_it_was() {
+    let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    vault(first.path());
+    let scene = Scene::new();
+    into(&scene, &import(first.path(), None).unwrap().found);
+
+    write_to(second.path(), &scene);
+
+    let bullets = |root: &Path, file: &str| {
+        let text = fs::read_to_string(root.join(file)).unwrap();
+        text.lines().filter(|line| line.starts_with("- ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let procedures = bullets(second.path(), "memories/procedure.md");
+    let pairs = |line: &str| {
+        let (body, comment) = line.split_once(" <!-- logos ").unwrap();
+        let mut pairs: Vec<String> = comment.trim_end_matches(" -->").split(' ').map(str::to_owned).collect();
+        pairs.sort();
+        (body.to_owned(), pairs)
+    };
+    assert_eq!(procedures.len(), 1);
+    assert_eq!(pairs(&procedures[0]), pairs(&bullets(first.path(), "memories/procedure.md")[0]));
+    let checkpoint = bullets(second.path(), "sessions/acorn/side/20260829-101112-claude.md");
+    assert_eq!(checkpoint, bullets(first.path(), "sessions/acorn/side/20260829-101112-claude.md")[1..3]);
+}
+
+#[test]
+fn our_records_come_back_from_a_vault_as_they_were() {
+    let scene = Scene::new();
+    let old = scene.add(works("first"));
+    scene.add(Record {
+        verify: Some("a | b --> c\nsecond line".to_owned()),
+        files: vec!["src/a b.rs".to_owned()],
+        dependencies: vec![Dependency::parse("serde@1.0")],
+        session: Some("ses_1".to_owned()),
+        supersedes: Some(old),
+        ..works("plain &amp; <!-- odd")
+    });
+    scene.add(Record { alternative: Some("x | trap: y".to_owned()), files: vec!["b".to_owned()], ..fails("a \"quoted\" \\ route") });
+    scene.add(Record { agent: Some("a/../b c".to_owned()), project: Some("../../up".to_owned()), ..fails("from elsewhere") });
+    let root = tempfile::tempdir().unwrap();
+
+    write_to(root.path(), &scene);
+
+    let copy = Scene::new();
+    into(&copy, &import(root.path(), None).unwrap().found);
+    let sorted = |scene: &Scene| {
+        let mut records: Vec<Record> = scene.folder.read().unwrap().entries().map(|entry| entry.record.clone()).collect();
+        records.sort_by(|left, right| left.id.cmp(&right.id));
+        records
+    };
+    let unnamed = |records: Vec<Record>| records.into_iter().map(|record| Record { other: Vec::new(), ..record }).collect::<Vec<_>>();
+    assert_eq!(unnamed(sorted(&copy)), sorted(&scene));
+    assert!(!root.path().parent().unwrap().join("up").exists());
+}
+
+#[test]
+fn a_list_gives_a_record_a_line() {
+    let text = "# What we tried\n\n- the cache | made it worse\n* route: pin it | trap: it drifts\n3. numbered\nbare line\n---\n<!-- hidden\n- not this\n-->\nn/a\n";
+
+    let import = read_list("list.md", text, None);
+
+    let found: Vec<(&str, Polarity)> = import.found.iter().map(|line| (line.record.route.as_str(), line.record.polarity)).collect();
+    assert_eq!(
+        found,
+        [
+            ("the cache | made it worse", Polarity::Fails),
+            ("pin it", Polarity::Works),
+            ("numbered", Polarity::Fails),
+            ("bare line", Polarity::Fails)
+        ]
+    );
+    assert_eq!(import.placeholders, 1);
+    let works = read_list("list.md", "- no trap\n", Some(Polarity::Works));
+    assert!(works.skipped[0].why.starts_with("a route without a trap is documentation"));
+}
+
+#[test]
+fn a_list_that_we_wrote_comes_back_with_its_metadata() {
+    let scene = Scene::new();
+    scene.add(Record { verify: Some("a | b".to_owned()), agent: Some("claude".to_owned()), ..works("first") });
+    scene.add(fails("second\nline"));
+    let list = write_list(scene.folder.read().unwrap().entries());
+    let copy = Scene::new();
+
+    into(&copy, &read_list("list.md", &list, None).found);
+
+    let records = |scene: &Scene| scene.folder.read().unwrap().entries().map(|entry| entry.record.clone()).collect::<Vec<_>>();
+    assert_eq!(records(&copy), records(&scene));
+}
+
+#[test]
+fn the_same_vault_twice_adds_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    vault(root.path());
+    let scene = Scene::new();
+    let found = import(root.path(), None).unwrap().found;
+    into(&scene, &found);
+    let before = scene.routes();
+
+    into(&scene, &found);
+
+    assert_eq!(scene.routes(), before);
+}
