@@ -3,6 +3,7 @@
 
 pub mod dev;
 pub mod engine;
+pub mod memory;
 pub mod procedure;
 pub mod runs;
 pub mod setup;
@@ -65,6 +66,8 @@ pub enum Command {
     Answer(runs::AnswerArgs),
     Say(runs::SayArgs),
     Stop(runs::StopArgs),
+    #[command(subcommand)]
+    Memory(memory::MemoryCommand),
     Doctor(setup::DoctorArgs),
     Engines(engine::EnginesArgs),
     Demo(setup::DemoArgs),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Who gives a variable its value.
@@ -83,10 +84,17 @@ pub static XDG_CONFIG_HOME: Variable =
 /// Where state is.
 pub static XDG_STATE_HOME: Variable =
     by_caller("XDG_STATE_HOME", "Where state is: `$XDG_STATE_HOME/proctor`; `$HOME/.local/state` when unset.");
+/// Where the user's data is.
+pub static XDG_DATA_HOME: Variable =
+    by_caller("XDG_DATA_HOME", "Where your own memory is: `$XDG_DATA_HOME/proctor/memory`; `$HOME/.local/share` when unset.");
+/// The editor.
+pub static VISUAL: Variable = by_caller("VISUAL", "The editor of `proctor memory edit`: a program, and its options after spaces.");
+/// The editor.
+pub static EDITOR: Variable = by_caller("EDITOR", "The same, where `VISUAL` is unset; `vi` where both are.");
 /// Where programs are.
 pub static PATH: Variable = by_caller("PATH", "Where git, bash and the programs of engines are looked up.");
-/// The fallback of both.
-pub static HOME: Variable = by_caller("HOME", "Your home folder; where the two variables above point when they are unset.");
+/// The fallback of all three.
+pub static HOME: Variable = by_caller("HOME", "Your home folder; where the three variables above point when they are unset.");
 /// Colour.
 pub static NO_COLOR: Variable = by_caller("NO_COLOR", "Set and not empty: no colour, unless `--color always` is given.");
 /// Colour.
@@ -110,6 +118,7 @@ pub static VARIABLES: &[&Variable] = &[
     &STATE_DIR,
     &XDG_CONFIG_HOME,
     &XDG_STATE_HOME,
+    &XDG_DATA_HOME,
     &HOME,
     &PATH,
     &by_caller("ANTHROPIC_API_KEY", "One of the ways in which Claude Code is let in; passed to its sessions."),
@@ -120,6 +129,8 @@ pub static VARIABLES: &[&Variable] = &[
     &by_caller("ANTHROPIC_MODEL", "The model of sessions whose card names none."),
     &by_caller("CLAUDE_CONFIG_DIR", "Where Claude Code keeps its state; its sessions may write there."),
     &by_caller("NODE_EXTRA_CA_CERTS", "Certificates for sessions of Claude Code."),
+    &VISUAL,
+    &EDITOR,
     &NO_COLOR,
     &TERM,
     &by_proctor("CHECK_SKIP", "`75`: the exit code with which a precheck skips its step."),
@@ -181,6 +192,11 @@ impl Environment {
     /// The folder that `variable` names; `None` unless it is an absolute path, as the XDG rules have it.
     pub fn folder(&self, variable: &Variable) -> Option<PathBuf> {
         self.get(variable).map(Path::new).filter(|path| path.is_absolute()).map(Path::to_owned)
+    }
+
+    /// The value of a variable that somebody named, say in a setting.
+    pub fn value_of(&self, name: &str) -> Option<Vec<u8>> {
+        self.values.get(OsStr::new(name)).map(|value| value.as_bytes().to_vec())
     }
 
     /// Everything, as lists of programs' environments want it.

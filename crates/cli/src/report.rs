@@ -3,6 +3,7 @@
 
 mod demo;
 mod journal;
+mod memory;
 pub mod procedure;
 
 use std::error::Error;

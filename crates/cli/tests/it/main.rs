@@ -41,6 +41,8 @@ mod known_faults;
 mod lint;
 mod list;
 mod log;
+mod memory;
+mod memory_files;
 mod orphans;
 mod output;
 mod own_engines;
