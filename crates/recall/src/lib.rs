@@ -8,6 +8,7 @@
 
 #![warn(missing_docs)]
 
+pub mod advice;
 pub mod cap;
 mod escape;
 pub mod hygiene;
@@ -15,6 +16,7 @@ pub mod line;
 pub mod logos;
 pub mod matching;
 pub mod record;
+pub mod stale;
 pub mod store;
 
 pub use line::{Line, Remark};

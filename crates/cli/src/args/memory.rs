@@ -11,6 +11,7 @@ use proctor_recall::{Action, Degree, Evidence, Layer, Polarity, Scope, Word};
 pub enum MemoryCommand {
     #[command(subcommand)]
     Add(AddCommand),
+    Try(TryArgs),
     List(ListArgs),
     Show(ShowRecordArgs),
     Edit(EditArgs),
@@ -154,6 +155,37 @@ impl PolarityChoice {
             Self::Fails => Polarity::Fails,
         }
     }
+}
+
+/// Ask what memory says about something before you try it
+///
+/// Names dead ends first, then what works, with its trap. Those of this repository come first; what comes from elsewhere, or may be out of
+/// date, says so. No dead end is no approval. Records are compared by words, files and packages.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  proctor memory try 'cache the image by its tag' --file ci/build.sh --dep docker")]
+pub struct TryArgs {
+    /// What you are about to try, in your words
+    #[arg(value_name = "APPROACH")]
+    pub approach: String,
+
+    /// A file that you are about to change, relative to the top of the repository
+    #[arg(long = "file", value_name = "PATH")]
+    pub files: Vec<String>,
+
+    /// A package that you are about to use or change
+    #[arg(long = "dep", value_name = "NAME")]
+    pub dependencies: Vec<String>,
+
+    /// How many dead ends and how many procedures at most; 6 and 4 when it is not given
+    #[arg(short = 'k', long = "most", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub most: Option<u16>,
+
+    #[command(flatten)]
+    pub place: PlaceArgs,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// List records

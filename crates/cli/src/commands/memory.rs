@@ -1,6 +1,7 @@
 //! `proctor memory`
 
 mod add;
+mod attempt;
 mod decide;
 mod doctor;
 mod edit;
@@ -24,6 +25,7 @@ pub fn run(invocation: &Invocation, command: &MemoryCommand) -> Result<ExitCode,
     match command {
         MemoryCommand::Add(AddCommand::Works(args)) => add::run(invocation, Polarity::Works, args),
         MemoryCommand::Add(AddCommand::Fails(args)) => add::run(invocation, Polarity::Fails, args),
+        MemoryCommand::Try(args) => attempt::run(invocation, args),
         MemoryCommand::List(args) => list::run(invocation, args),
         MemoryCommand::Show(args) => list::show(invocation, args),
         MemoryCommand::Edit(args) => edit::run(invocation, args),

@@ -269,3 +269,60 @@ fn hostile_text_is_harmless_where_it_is_listed() {
     let shown = world.proctor(&["memory", "show", &ids(&world)[0]]).expect_code(0).stdout;
     assert!(!shown.contains('\u{1b}') && !shown.contains('\u{202e}'), "{shown}");
 }
+
+#[test]
+fn what_somebody_is_about_to_try_is_answered_with_dead_ends_first() {
+    let world = world().with_file("Cargo.lock", "[[package]]\nname = \"serde\"\nversion = \"2.0.0\"\n");
+    let nothing = world.proctor(&["memory", "try", "cache the docker image by its tag"]).expect_code(0).stdout;
+    let _ = world.proctor(&[&FAILS[..], &["--dep", "serde@1.0", "--agent", "ann"]].concat()).expect_code(0);
+    let _ = world
+        .proctor(&[
+            "memory",
+            "add",
+            "works",
+            "--route",
+            "cache the docker image by digest, not by its tag",
+            "--trap",
+            "a tag moves under the cached image",
+            "--user",
+        ])
+        .expect_code(0);
+
+    let asked = world.proctor(&["memory", "try", "cache the docker image by its tag"]).expect_code(0).stdout;
+    let object = world.proctor(&["memory", "try", "cache the docker image by its tag", "--json"]).expect_code(0).json();
+    let other = world.proctor(&["memory", "try", "paint the fence green"]).expect_code(0).stdout;
+
+    assert!(nothing.starts_with("No dead end is recorded for") && nothing.contains("no approval"), "{nothing}");
+    assert!(!nothing.contains("What works"), "{nothing}");
+    let (fails, works) = (
+        asked.find("- **cache the image by tag** (mem_").unwrap(),
+        asked.find("- **cache the docker image by digest, not by its tag** (mem_").unwrap(),
+    );
+    assert!(fails < works, "{asked}");
+    assert!(
+        asked.contains("  seen: the old image was used\n") && asked.contains("  otherwise: a tag moves under the cached image\n"),
+        "{asked}"
+    );
+    assert!(
+        asked.contains("  by ann, today\n") && asked.contains("  may be out of date: seen with serde 1.0; here it is 2.0.0\n"),
+        "{asked}"
+    );
+    assert_eq!((&object["fails"][0]["record"]["agent"], &object["fails"][0]["elsewhere"]), (&"ann".into(), &false.into()));
+    assert_eq!((&object["works"][0]["record"]["place"], &object["works"][0]["stale"]), (&"user".into(), &Value::Null));
+    assert!(other.starts_with("No dead end is recorded"), "{other}");
+    let _ = world.proctor(&["memory", "try", " "]).expect_code(2);
+}
+
+#[test]
+fn what_is_proposed_or_from_elsewhere_is_told_apart_when_somebody_tries() {
+    let world = under_session(world());
+    let _ = world.proctor(&FAILS).expect_code(0);
+    let world = world.without_variable("PROCTOR_SESSION");
+    let list = "- route: cache the image by tag | observation: it was stale <!-- proctor id=mem_0000000009 project=birch -->\n";
+    world.write(world.home().join(".local/share/proctor/memory/fails.md"), list);
+
+    let asked = world.proctor(&["memory", "try", "cache the image by tag"]).expect_code(0).stdout;
+
+    assert_eq!(asked.matches("- **").count(), 1, "a proposal is not shown: {asked}");
+    assert!(asked.contains("  in another repository, birch\n") && asked.contains("may not hold here"), "{asked}");
+}

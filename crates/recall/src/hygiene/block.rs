@@ -28,7 +28,7 @@ fn harmless_line(line: &str, depth: usize) -> String {
     if is_rule {
         return format!("{containers}{DOTS}");
     }
-    format!("{containers}{}", heading(inner, depth).unwrap_or_else(|| text(core)))
+    format!("{containers}{}", heading(inner, depth).unwrap_or_else(|| harmless(core)))
 }
 
 /// What is in a line's quotes and lists.
@@ -71,15 +71,6 @@ fn heading(inner: &str, depth: usize) -> Option<String> {
         deeper if deeper > DEEPEST || level == DEEPEST => format!("**{}**", title.replace('*', "&#42;")),
         deeper => format!("{} {title}", "#".repeat(deeper)),
     })
-}
-
-fn text(core: &str) -> String {
-    let safe = harmless(core);
-    // Backticks are gone from `safe` already; tildes open a fence only where a line begins.
-    match safe.trim_start().strip_prefix("~~~") {
-        Some(rest) => format!("&#126;~~{rest}"),
-        None => safe,
-    }
 }
 
 #[cfg(test)]

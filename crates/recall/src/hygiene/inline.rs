@@ -16,6 +16,8 @@ pub(super) fn harmless(text: &str) -> String {
         let (before, rest) = (&text[..position], &text[position + letter.len_utf8()..]);
         match letter {
             '`' => out.push_str("&#96;"),
+            // Behind a mark of a quote or a list, a fence.
+            '~' if rest.starts_with("~~") && !before.ends_with('~') => out.push_str("&#126;"),
             '<' if opens_a_tag(rest) => out.push_str("&lt;"),
             '>' if before.ends_with("--") => out.push_str("&gt;"),
             // `](`, `][` and `]:` make links, and `![` an image.
@@ -44,7 +46,7 @@ fn is_scheme(before: &str, rest: &str) -> bool {
     let start = before.rfind(|letter: char| !is_part(letter)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
     let scheme = &before[start..];
     let is_known = BARE_SCHEMES.iter().any(|bare| scheme.eq_ignore_ascii_case(bare));
-    rest.starts_with("//") && !scheme.is_empty() || is_known && rest.starts_with(|next: char| !next.is_whitespace())
+    rest.starts_with("//") || is_known && rest.starts_with(|next: char| !next.is_whitespace())
 }
 
 fn is_www(before: &str) -> bool {

@@ -50,10 +50,10 @@ impl Contents {
     }
 
     /// Records that may be shown to who tries something: complete, active, and not replaced by an active one.
-    pub fn active(&self) -> impl Iterator<Item = &Record> {
+    pub fn active(&self) -> impl Iterator<Item = &Entry> {
         let replaced = self.replaced();
         let shown = |entry: &&Entry| entry.record.approval == Approval::Active && entry.is_complete();
-        self.entries().filter(shown).map(|entry| &entry.record).filter(move |record| !replaced.contains(&record.id))
+        self.entries().filter(shown).filter(move |entry| !replaced.contains(&entry.record.id))
     }
 
     /// The ids of records that an active one replaces.
@@ -217,7 +217,6 @@ fn settle_twins(documents: &mut [Document]) {
     for entry in documents.iter_mut().flat_map(Document::entries_mut) {
         if taken.contains(&entry.record.id) {
             entry.record.id = derived_id(entry.record.polarity, &entry.body, |id| taken.contains(id));
-            entry.written_id = None;
         }
         taken.insert(entry.record.id.clone());
     }

@@ -1,6 +1,6 @@
 //! What is wrong in a folder of memory, line by line.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -77,11 +77,13 @@ pub(super) fn diagnose(folder: &Folder, now: Timestamp) -> Result<Vec<Problem>, 
         }
     }
     let entries: Vec<&Entry> = documents.iter().flat_map(Document::entries).collect();
+    let ids: HashSet<&RecordId> = entries.iter().map(|entry| &entry.record.id).collect();
+    let mask = Mask::default();
     let mut seen: HashMap<&RecordId, &Entry> = HashMap::new();
     for entry in &entries {
         let twin = entry.written_id.as_ref().and_then(|id| seen.insert(id, entry));
-        problems.extend(of_entry(folder, entry, twin, now));
-        let unknown = entry.record.supersedes.as_ref().filter(|id| !entries.iter().any(|other| other.record.id == **id));
+        problems.extend(of_entry(entry, twin, now, &mask).into_iter().map(|(weight, sentence)| problem(folder, entry, weight, sentence)));
+        let unknown = entry.record.supersedes.as_ref().filter(|id| !ids.contains(id));
         problems.extend(unknown.map(|id| problem(folder, entry, Weight::Note, format!("it replaces {id}, which is not there"))));
     }
     problems.sort_by_key(|problem| problem.weight);
@@ -98,7 +100,7 @@ fn problem(folder: &Folder, entry: &Entry, weight: Weight, sentence: String) -> 
     Problem { weight, path: folder.file(entry.file), line: Some(entry.line), id: Some(entry.record.id.clone()), sentence, remedy: None }
 }
 
-fn of_entry(folder: &Folder, entry: &Entry, twin: Option<&Entry>, now: Timestamp) -> Vec<Problem> {
+fn of_entry(entry: &Entry, twin: Option<&Entry>, now: Timestamp, mask: &Mask) -> Vec<(Weight, String)> {
     let record = &entry.record;
     let mut found: Vec<(Weight, String)> = Vec::new();
     if let Err(missing) = record.check() {
@@ -126,17 +128,17 @@ fn of_entry(folder: &Folder, entry: &Entry, twin: Option<&Entry>, now: Timestamp
     if body::write(record).len() > CAP {
         found.push((Weight::Note, format!("it is longer than {CAP} bytes: what is shown of it is cut, and says so")));
     }
-    found.extend(in_the_text(entry));
-    found.into_iter().map(|(weight, sentence)| problem(folder, entry, weight, sentence)).collect()
+    found.extend(in_the_text(entry, mask));
+    found
 }
 
 /// What a line that somebody wrote by hand may have, and one of ours never has.
-fn in_the_text(entry: &Entry) -> Vec<(Weight, String)> {
+fn in_the_text(entry: &Entry, mask: &Mask) -> Vec<(Weight, String)> {
     let mut found = Vec::new();
     if entry.body.chars().any(|letter| is_hidden(letter) || letter.is_control() && letter != '\t') {
         found.push((Weight::Wrong, "it has characters that can't be seen".to_owned()));
     }
-    let (_, secrets) = Mask::default().text(&entry.body);
+    let (_, secrets) = mask.text(&entry.body);
     if secrets > 0 {
         found.push((Weight::Wrong, "it has what looks like a secret; change that secret, and edit the line".to_owned()));
     }

@@ -80,7 +80,7 @@ pub struct Entry {
     pub line: usize,
     /// What stands on the line between bullet and metadata, as it is written.
     pub body: String,
-    /// The id that stands there, if that is the one that counts.
+    /// The id that stands there. Where it is another line's too, it does not count.
     pub(super) written_id: Option<RecordId>,
     raw: String,
 }
@@ -93,7 +93,7 @@ impl Entry {
 
     /// Whether the line has an id of its own.
     pub fn has_id(&self) -> bool {
-        self.written_id.is_some()
+        self.written_id.as_ref() == Some(&self.record.id)
     }
 
     /// Makes the line anew, with the metadata of `record`.
@@ -354,8 +354,9 @@ impl Reader {
                 record.approval = told.approval.filter(|approval| *approval == Approval::Rejected).unwrap_or(Approval::Proposed);
             }
         }
-        let written_id = told.id.filter(|id| !self.taken.contains(id));
-        record.id = written_id.clone().unwrap_or_else(|| derived_id(record.polarity, body, |id| self.taken.contains(id)));
+        let written_id = told.id;
+        let free = written_id.clone().filter(|id| !self.taken.contains(id));
+        record.id = free.unwrap_or_else(|| derived_id(record.polarity, body, |id| self.taken.contains(id)));
         self.taken.insert(record.id.clone());
         Ok(Entry { record, remarks, file: self.document.kind, line: number, body: body.to_owned(), written_id, raw: raw.to_owned() })
     }

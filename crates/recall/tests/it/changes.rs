@@ -188,7 +188,7 @@ fn what_is_proposed_is_in_a_file_of_its_own_and_moves_when_it_is_approved() {
     scene.folder.change(Effect::Write, |contents| contents.set_approval(&other, Approval::Rejected)).unwrap();
 
     let contents = scene.folder.read().unwrap();
-    assert_eq!(contents.active().map(|record| record.route.as_str()).collect::<Vec<_>>(), ["try this"]);
+    assert_eq!(contents.active().map(|entry| entry.record.route.as_str()).collect::<Vec<_>>(), ["try this"]);
     assert_eq!(contents.find(other.as_str()).unwrap().record.approval, Approval::Rejected);
     assert!(scene.text(FileKind::Works).contains(id.as_str()) && !scene.text(FileKind::Pending).contains(id.as_str()));
     let line = Line::of(proposed(fails("not that")));
@@ -277,7 +277,7 @@ fn a_record_that_is_replaced_is_not_shown_as_active() {
     let old = scene.add(works("old"));
     let proposed = Record { supersedes: Some(old.clone()), approval: Approval::Proposed, ..works("new") };
     let new = scene.add(proposed);
-    let active = || scene.folder.read().unwrap().active().map(|record| record.route.clone()).collect::<Vec<_>>();
+    let active = || scene.folder.read().unwrap().active().map(|entry| entry.record.route.clone()).collect::<Vec<_>>();
     assert_eq!(active(), ["old"], "a proposal replaces nothing");
 
     scene.folder.change(Effect::Write, |contents| contents.set_approval(&new, Approval::Active)).unwrap();

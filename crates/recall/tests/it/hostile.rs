@@ -3,6 +3,9 @@
 use proctor_domain::Timestamp;
 use proctor_recall::hygiene::{block, inline, is_hidden};
 use proctor_recall::{FileKind, Line, Polarity, Record};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use crate::{Scene, works};
@@ -169,6 +172,28 @@ fn a_block_of_each_has_no_structure_of_ours() {
             assert_eq!(ours, expected, "{text:?}: {frame}");
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pieces_of_them_in_any_order_do_not_get_out_either(pieces in vec((select(CORPUS.to_vec()), 0..40_usize, 1..12_usize), 1..6)) {
+        let part = |(text, from, length): &(&str, usize, usize)| text.chars().skip(*from).take(*length).collect::<String>();
+        let text: String = pieces.iter().map(part).collect();
+
+        let (line, lines) = (inline(&text), block(&text, 1));
+
+        check_text(&text, &line);
+        check_text(&text, &lines);
+        Parser::new_ext(&format!("- **{line}** (mem_1)\n  seen: {line}\n"), Options::all()).for_each(|event| check_event(&text, &event));
+        Parser::new_ext(&format!("# Ours\n\n{lines}\n"), Options::all()).for_each(|event| check_event(&text, &event));
+        prop_assert_eq!(Parser::new(&format!("# Ours\n\n{lines}\n")).filter(is_top_heading).count(), 1);
+    }
+}
+
+fn is_top_heading(event: &Event<'_>) -> bool {
+    matches!(event, Event::Start(Tag::Heading { level: pulldown_cmark::HeadingLevel::H1, .. }))
 }
 
 fn check_text(text: &str, shown: &str) {

@@ -25,6 +25,8 @@ pub(super) struct Places {
     pub(super) folders: Vec<Named>,
     /// Where it works, if that is a repository.
     pub(super) repository: Option<Repository>,
+    /// Where its lock files are looked for.
+    pub(super) card_root: Option<PathBuf>,
     /// The repository's name.
     pub(super) project: Option<String>,
     /// What must not be written.
@@ -69,7 +71,8 @@ impl Places {
             }
             Some(_) | None => {}
         }
-        Ok(Self { folders, repository: place.map(|place| place.repository), project, mask })
+        let card_root = place.as_ref().map(|place| place.card_root.clone());
+        Ok(Self { folders, repository: place.map(|place| place.repository), card_root, project, mask })
     }
 
     /// The folder that new records go to.
