@@ -48,7 +48,7 @@ fn doctor_names_each_problem_with_its_line() {
     );
     assert!(output.stdout.contains("`Everywhere` is no scope: one of local, version-bound, general"), "{output}");
     assert_eq!((&object["verdict"], object["folders"][0]["problems"].as_array().map(Vec::len)), (&"wrong".into(), Some(4)));
-    assert!(listed.stderr.contains("1 lines are no records"), "{listed}");
+    assert!(listed.stderr.contains("1 line is no record"), "{listed}");
 }
 
 /// The arguments of a command, in a world.

@@ -68,6 +68,7 @@ fn no_command_is_a_usage_error_that_shows_the_help() {
       answer       Answer what a parked run asks
       say          Say something to an agent at work
       stop         Stop a run
+      memory       Keep and find what works, with its trap, and what fails
       doctor       Check git, state, journal, cards and what is left of dead runs
       engines      List what can drive agents here
       demo         See it work in a small repository made for it

@@ -57,10 +57,13 @@ pub(super) fn run(invocation: &Invocation, args: &ListArgs) -> Result<ExitCode, 
         invocation.printer.say("no records");
     }
     if list.not_listed > 0 && !args.proposed {
-        invocation.printer.say(&format!("{} more are proposed, rejected or replaced: `proctor memory list --all`", list.not_listed));
+        let more = if list.not_listed == 1 { "1 more is".to_owned() } else { format!("{} more are", list.not_listed) };
+        invocation.printer.say(&format!("{more} proposed, rejected or replaced: `proctor memory list --all`"));
     }
     if list.incomplete > 0 {
-        invocation.printer.warn(&format!("{} lines are no records: `proctor memory doctor`", list.incomplete));
+        let lines =
+            if list.incomplete == 1 { "1 line is no record".to_owned() } else { format!("{} lines are no records", list.incomplete) };
+        invocation.printer.warn(&format!("{lines}: `proctor memory doctor`"));
     }
     Ok(ExitCode::Done)
 }
