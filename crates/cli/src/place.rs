@@ -212,6 +212,9 @@ fn agent_settings(settings: &Settings, program: &Path, directory: &Path) -> Resu
         program: engine.program.program(directory),
         inherit: engine.inherit.value,
         permission: engine.permission.value,
+        effort: engine.effort.value.clone(),
+        fallback_model: engine.fallback_model.value.clone(),
+        servers: engine.servers.value.clone(),
         ..EngineSetup::usual(engine.kind)
     });
     let script = settings.script.value.as_ref().map(|script| settings.script.source.folder(directory).join(script));
@@ -223,6 +226,9 @@ fn agent_settings(settings: &Settings, program: &Path, directory: &Path) -> Resu
         environment: engine.value.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
         inherit: engine.value.inherit,
         permission: engine.value.permission,
+        effort: engine.value.abilities.effort.clone(),
+        fallback_model: engine.value.abilities.fallback_model.clone(),
+        servers: engine.value.abilities.servers.clone(),
         ..EngineSetup::usual(engine.value.kind)
     });
     let own_models = settings

@@ -7,6 +7,7 @@
 //! INVARIANT: what a repository says about [`Sensitive`] settings never reaches [`Settings`] before the user has
 //! accepted exactly those values ([`trust`]).
 
+mod ability;
 mod file;
 mod key;
 mod layer;
@@ -25,7 +26,9 @@ use proctor_domain::procedure::Records;
 use proctor_domain::session::EngineName;
 use proctor_engine::agent::{EngineKind, EngineSetup, ModelTable, Permission, TIERS, Tier};
 use proctor_process::confine::{Confine, Net};
+use serde_json::{Map, Value};
 
+pub use ability::Abilities;
 pub use key::{KEYS, Key, KeyFacts, NameList, Reach};
 pub use own::OwnEngine;
 pub use sensitive::{Ask, Consented, Sensitive};
@@ -175,6 +178,12 @@ pub struct ProgramSettings {
     pub inherit: Setting<bool>,
     /// `permission`
     pub permission: Setting<Permission>,
+    /// `effort`
+    pub effort: Setting<Option<String>>,
+    /// `fallback-model`
+    pub fallback_model: Setting<Option<String>>,
+    /// `mcp`
+    pub servers: Setting<Map<String, Value>>,
 }
 
 /// What an engine's model of one tier is called.
@@ -323,6 +332,10 @@ impl Layers {
             program: self.pick(repository, Key::Program(kind), usual.program, |layer| layer.programs.get(&kind).cloned()),
             inherit: self.pick(repository, Key::Inherit(kind), usual.inherit, |layer| layer.inherit.get(&kind).copied()),
             permission: self.pick(repository, Key::Permission(kind), usual.permission, |layer| layer.permissions.get(&kind).copied()),
+            effort: self.pick(repository, Key::Effort(kind), None, |layer| layer.efforts.get(&kind).cloned().map(Some)),
+            fallback_model: self
+                .pick(repository, Key::FallbackModel(kind), None, |layer| layer.fallback_models.get(&kind).cloned().map(Some)),
+            servers: self.pick(repository, Key::Servers(kind), Map::new(), |layer| layer.servers.get(&kind).cloned()),
         }
     }
 

@@ -298,6 +298,16 @@ pub trait Engine {
     /// The versions that it was tested with, first and last; `None` where it is no program that we know.
     fn tested(&self) -> Option<(&'static str, &'static str)>;
 
+    /// The words for [`EngineSetup::effort`], where they are known.
+    fn efforts(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Options that its program has to know for this setup, and that a version of it may not: its `--help` lists them.
+    fn wanted_options(&self, _setup: &EngineSetup) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// What its `--version` prints, cut down to the version.
     fn version(&self, printed: &str) -> Option<String>;
 

@@ -72,6 +72,16 @@ impl Engine for Claude {
         Some(("2.1.197", "2.1.332"))
     }
 
+    /// One that it does not know it would pass over, with a warning that nobody sees.
+    fn efforts(&self) -> &'static [&'static str] {
+        &["low", "medium", "high", "xhigh", "max"]
+    }
+
+    fn wanted_options(&self, setup: &EngineSetup) -> Vec<&'static str> {
+        let wanted = [("--effort", setup.effort.is_some()), ("--fallback-model", setup.fallback_model.is_some())];
+        wanted.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(option, _)| option).collect()
+    }
+
     /// From `2.1.332 (Claude Code)`.
     fn version(&self, printed: &str) -> Option<String> {
         let (version, rest) = printed.trim().split_once(' ')?;

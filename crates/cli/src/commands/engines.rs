@@ -59,6 +59,10 @@ struct EngineObject<'here> {
     login_by: Option<&'here str>,
     inherit: bool,
     permission: &'static str,
+    effort: Option<&'here str>,
+    fallback_model: Option<&'here str>,
+    /// The names of its servers.
+    mcp: Vec<&'here str>,
     script: Option<String>,
     capabilities: BTreeMap<&'static str, bool>,
     models: BTreeMap<&'static str, String>,
@@ -194,6 +198,9 @@ fn engine_object<'here>(here: &SettingsHere, surveyed: &'here Surveyed) -> Engin
         login_by: login_by(&surveyed.login),
         inherit: surveyed.setup.inherit,
         permission: permission(surveyed.setup.permission),
+        effort: surveyed.setup.effort.as_deref(),
+        fallback_model: surveyed.setup.fallback_model.as_deref(),
+        mcp: surveyed.setup.servers.keys().map(String::as_str).collect(),
         script: surveyed.setup.script.as_ref().map(|path| path.display().to_string()),
         capabilities: abilities(engine(kind).capabilities()).into(),
         models: models(here, &surveyed.setup).into(),
@@ -283,6 +290,17 @@ fn print_trouble(invocation: &Invocation, trouble: &survey::Trouble) {
     printer.line(&format!("    {} {}", printer.paint(Stream::Out, Style::Strong, "remedy:"), visible_line(&trouble.remedy)));
 }
 
+fn settings_text(setup: &EngineSetup) -> String {
+    let mut text = format!("inherit {}, permission {}", setup.inherit, permission(setup.permission));
+    for (name, value) in [("effort", &setup.effort), ("fallback model", &setup.fallback_model)] {
+        text.extend(value.iter().map(|value| format!(", {name} {value}")));
+    }
+    if !setup.servers.is_empty() {
+        text.push_str(&format!(", mcp {}", setup.servers.keys().cloned().collect::<Vec<_>>().join(" ")));
+    }
+    text
+}
+
 /// What is said of an engine line by line.
 fn rows(here: &SettingsHere, surveyed: &Surveyed) -> Vec<(&'static str, String)> {
     let kind = surveyed.setup.kind;
@@ -292,7 +310,7 @@ fn rows(here: &SettingsHere, surveyed: &Surveyed) -> Vec<(&'static str, String)>
     let able = abilities(engine(kind).capabilities()).into_iter().filter(|(_, able)| *able).map(|(name, _)| name.replace('_', " "));
     let settings = match kind {
         EngineKind::Claude | EngineKind::Codex | EngineKind::OpenCode | EngineKind::Acp | EngineKind::Command => {
-            ("settings", format!("inherit {}, permission {}", surveyed.setup.inherit, permission(surveyed.setup.permission)))
+            ("settings", settings_text(&surveyed.setup))
         }
         EngineKind::Scripted => {
             ("script", surveyed.setup.script.as_ref().map_or_else(|| "none".to_owned(), |path| path.display().to_string()))

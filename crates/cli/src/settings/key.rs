@@ -51,6 +51,12 @@ pub enum Key {
     Inherit(EngineKind),
     /// `engines.….permission`
     Permission(EngineKind),
+    /// `engines.….effort`
+    Effort(EngineKind),
+    /// `engines.….fallback-model`
+    FallbackModel(EngineKind),
+    /// `engines.….mcp`
+    Servers(EngineKind),
     /// `models.….…`
     Model(EngineKind, Tier),
     /// `engines.NAME` of engines that the settings make up. They are tables, so it is in no list of keys.
@@ -111,9 +117,14 @@ pub static KEYS: &[KeyFacts] = &[
     in_files(Key::Program(EngineKind::Claude), "engines.claude.program"),
     in_files(Key::Inherit(EngineKind::Claude), "engines.claude.inherit"),
     in_files(Key::Permission(EngineKind::Claude), "engines.claude.permission"),
+    in_files(Key::Effort(EngineKind::Claude), "engines.claude.effort"),
+    in_files(Key::FallbackModel(EngineKind::Claude), "engines.claude.fallback-model"),
+    in_files(Key::Servers(EngineKind::Claude), "engines.claude.mcp"),
     in_files(Key::Program(EngineKind::Codex), "engines.codex.program"),
     in_files(Key::Inherit(EngineKind::Codex), "engines.codex.inherit"),
     in_files(Key::Permission(EngineKind::Codex), "engines.codex.permission"),
+    in_files(Key::Effort(EngineKind::Codex), "engines.codex.effort"),
+    in_files(Key::Servers(EngineKind::Codex), "engines.codex.mcp"),
     in_files(Key::Program(EngineKind::OpenCode), "engines.opencode.program"),
     in_files(Key::Inherit(EngineKind::OpenCode), "engines.opencode.inherit"),
     in_files(Key::Permission(EngineKind::OpenCode), "engines.opencode.permission"),

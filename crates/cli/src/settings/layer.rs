@@ -10,7 +10,9 @@ use proctor_domain::CardDuration;
 use proctor_domain::session::EngineName;
 use proctor_engine::agent::{EngineKind, Permission, Tier};
 use proctor_process::confine::{Confine, Net};
+use serde_json::{Map, Value};
 
+use super::ability;
 use super::file::{Entry, Mistake, TomlText};
 use super::key::{self, KEYS, KeyFacts, Known};
 use super::own::{self, OwnEngine};
@@ -40,6 +42,9 @@ pub(super) struct Layer {
     pub(super) programs: BTreeMap<EngineKind, PathBuf>,
     pub(super) inherit: BTreeMap<EngineKind, bool>,
     pub(super) permissions: BTreeMap<EngineKind, Permission>,
+    pub(super) efforts: BTreeMap<EngineKind, String>,
+    pub(super) fallback_models: BTreeMap<EngineKind, String>,
+    pub(super) servers: BTreeMap<EngineKind, Map<String, Value>>,
     pub(super) models: BTreeMap<(EngineKind, Tier), String>,
     pub(super) own_engines: BTreeMap<EngineName, OwnEngine>,
 }
@@ -88,10 +93,10 @@ impl Layer {
                 Known::Key(facts) if facts.reach == Reach::User && reach == Reach::Repository => Err(for_users_only(&entry, facts)),
                 Known::Key(facts) => self.set(facts.key, &entry),
                 Known::Nothing if entry.prefix() == "engines." && self.make_up_engine(&entry, mistakes) => Ok(()),
-                Known::Nothing => {
+                Known::Nothing => Err(of_no_use(&entry).unwrap_or_else(|| {
                     let hint = key::suggestion(entry.prefix(), entry.word(), reach);
-                    Err(Mistake::at(&entry.key_span, format!("unknown key `{}`", entry.name)).hint(hint))
-                }
+                    Mistake::at(&entry.key_span, format!("unknown key `{}`", entry.name)).hint(hint)
+                })),
             };
             mistakes.extend(outcome.err());
         }
@@ -116,6 +121,10 @@ impl Layer {
                 self.inherit.insert(kind, entry.switch()?);
                 Ok(())
             }
+            Key::Servers(kind) => {
+                self.servers.insert(kind, ability::servers(entry)?);
+                Ok(())
+            }
             Key::Layout
             | Key::Records
             | Key::ShellTimeout
@@ -131,6 +140,8 @@ impl Layer {
             | Key::Script
             | Key::Program(_)
             | Key::Permission(_)
+            | Key::Effort(_)
+            | Key::FallbackModel(_)
             | Key::Model(..)
             | Key::OwnEngines => self.set_text(key, entry.text()?).map_err(|reason| entry.refuse(format!("`{}`: {reason}", entry.name))),
         }
@@ -156,7 +167,10 @@ impl Layer {
             Key::Program(kind) => _ = self.programs.insert(kind, value::path(text)?),
             Key::Inherit(kind) => _ = self.inherit.insert(kind, value::switch(text)?),
             Key::Permission(kind) => _ = self.permissions.insert(kind, value::permission(text)?),
+            Key::Effort(kind) => _ = self.efforts.insert(kind, ability::effort(kind, text)?),
+            Key::FallbackModel(kind) => _ = self.fallback_models.insert(kind, ability::fallback_model(text)?),
             Key::Model(kind, tier) => _ = self.models.insert((kind, tier), value::model(text)?),
+            Key::Servers(_) => return Err("servers are tables".to_owned()),
             Key::OwnEngines => return Err("engines are made up in tables".to_owned()),
         }
         Ok(())
@@ -182,6 +196,9 @@ impl Layer {
             Key::Program(kind) => _ = self.programs.remove(&kind),
             Key::Inherit(kind) => _ = self.inherit.remove(&kind),
             Key::Permission(kind) => _ = self.permissions.remove(&kind),
+            Key::Effort(kind) => _ = self.efforts.remove(&kind),
+            Key::FallbackModel(kind) => _ = self.fallback_models.remove(&kind),
+            Key::Servers(kind) => _ = self.servers.remove(&kind),
             Key::Model(kind, tier) => _ = self.models.remove(&(kind, tier)),
             Key::OwnEngines => {
                 let own = std::mem::take(&mut self.own_engines);
@@ -204,6 +221,12 @@ pub(super) fn from_environment(environment: &Environment) -> Result<Layer, Setti
         layer.set_text(facts.key, text).map_err(wrong)?;
     }
     Ok(layer)
+}
+
+/// The mistake where the key is one of other engines.
+fn of_no_use(entry: &Entry<'_>) -> Option<Mistake> {
+    let kind = entry.prefix().strip_prefix("engines.")?.strip_suffix('.')?.parse::<EngineName>().ok()?;
+    ability::of_no_use(entry, EngineKind::built_in(&kind)?)
 }
 
 fn checked(entry: &Entry<'_>, list: NameList) -> Result<Vec<String>, Mistake> {
@@ -235,7 +258,7 @@ mod tests {
         }
     }
 
-    const KNOWN: &str = "known keys: layout, records, pass-env, linger, secrets, shell-timeout, agent-timeout, agent-silence, confine, net, box, engine, engines, models";
+    const KNOWN: &str = "known keys: layout, records, pass-env, linger, secrets, shell-timeout, agent-timeout, agent-silence, confine, net, box, engine, judge, engines, models";
 
     #[test]
     fn unknown_keys_are_errors_with_place_and_nearest_key() {

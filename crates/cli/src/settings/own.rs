@@ -13,6 +13,7 @@ use proctor_cards::nearest;
 use proctor_domain::session::EngineName;
 use proctor_engine::agent::{EngineKind, Permission, TIERS, Tier};
 
+use super::ability::{self, Abilities};
 use super::file::{Entry, Mistake};
 use super::value;
 
@@ -31,6 +32,8 @@ pub struct OwnEngine {
     pub inherit: bool,
     /// `permission`
     pub permission: Permission,
+    /// `effort`, `fallback-model` and `mcp`
+    pub abilities: Abilities,
     /// `models`
     pub models: BTreeMap<Tier, String>,
 }
@@ -44,8 +47,9 @@ impl OwnEngine {
             Permission::Bypass => ", which asks about nothing",
         };
         let inherits = if self.inherit { ", which takes in your own settings" } else { "" };
+        let servers: String = self.abilities.servers.iter().map(|server| format!(", with the server {}", ability::told(server))).collect();
         let variables: String = self.environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
-        format!("{name}: {variables}{} ({}{inherits}{bypass})", words.join(" "), self.kind)
+        format!("{name}: {variables}{} ({}{inherits}{bypass}{servers})", words.join(" "), self.kind)
     }
 }
 
@@ -58,7 +62,7 @@ const WAYS: [(&str, EngineKind); 5] = [
     ("command", EngineKind::Command),
 ];
 /// The other keys of an engine.
-const KEYS: [&str; 4] = ["env", "inherit", "permission", "models"];
+const KEYS: [&str; 7] = ["env", "inherit", "permission", "effort", "fallback-model", "mcp", "models"];
 
 /// Reads the table of an engine that is none of those that are always there; `None` when it makes up none, so that its name
 /// is only an unknown key.
@@ -80,6 +84,7 @@ pub(super) fn read(entry: &Entry<'_>, mistakes: &mut Vec<Mistake>) -> Option<(En
         environment: BTreeMap::new(),
         inherit: false,
         permission: Permission::Ask,
+        abilities: Abilities::default(),
         models: BTreeMap::new(),
     };
     for inner in entries.iter().filter(|inner| way(inner.word()).is_none()) {
@@ -106,6 +111,9 @@ fn words(entry: &Entry<'_>) -> Result<Vec<String>, Mistake> {
 impl OwnEngine {
     fn set(&mut self, entry: &Entry<'_>) -> Result<(), Mistake> {
         let refuse = |reason: String| entry.refuse(format!("`{}`: {reason}", entry.name));
+        if let Some(mistake) = ability::of_no_use(entry, self.kind) {
+            return Err(mistake);
+        }
         match entry.word() {
             "env" => {
                 for inner in entry.entries()? {
@@ -116,6 +124,9 @@ impl OwnEngine {
             }
             "inherit" => self.inherit = entry.switch()?,
             "permission" => self.permission = value::permission(entry.text()?).map_err(refuse)?,
+            "effort" => self.abilities.effort = Some(ability::effort(self.kind, entry.text()?).map_err(refuse)?),
+            "fallback-model" => self.abilities.fallback_model = Some(ability::fallback_model(entry.text()?).map_err(refuse)?),
+            "mcp" => self.abilities.servers = ability::servers(entry)?,
             "models" => {
                 for inner in entry.entries()? {
                     let tier = Tier::named(inner.word()).ok_or_else(|| unknown(&inner, &TIERS.map(|row| row.name)))?;

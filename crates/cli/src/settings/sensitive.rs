@@ -8,6 +8,7 @@
 use proctor_engine::agent::{EngineKind, Permission};
 use proctor_process::confine::{BoxKind, Confine, Net};
 
+use super::ability;
 use super::layer::Layer;
 use super::{Key, NameList, Settings};
 
@@ -33,7 +34,9 @@ impl Key {
     /// Whether a repository needs consent to set it.
     pub fn consent(self) -> Consented {
         match self {
-            Self::Names(NameList::PassEnv | NameList::Linger) | Self::BoxImage | Self::Program(_) | Self::OwnEngines => Consented::Always,
+            Self::Names(NameList::PassEnv | NameList::Linger) | Self::BoxImage | Self::Program(_) | Self::Servers(_) | Self::OwnEngines => {
+                Consented::Always
+            }
             Self::Confine | Self::Net | Self::Inherit(_) | Self::Permission(_) => Consented::WhenWeaker,
             Self::Layout
             | Self::Records
@@ -46,6 +49,8 @@ impl Key {
             | Self::AgentTimeout
             | Self::AgentSilence
             | Self::Script
+            | Self::Effort(_)
+            | Self::FallbackModel(_)
             | Self::Model(..) => Consented::Never,
         }
     }
@@ -72,6 +77,7 @@ impl Ask {
             Key::Program(_) => "to run this program as the engine",
             Key::OwnEngines => "to run these programs as engines",
             Key::Inherit(_) => "to take in your own settings, memory and tools of the engine",
+            Key::Servers(_) => "to give agents the tools of these servers, which run with your permissions",
             Key::Permission(_) => "to let agents act without asking, also outside of a box",
             Key::Layout
             | Key::Records
@@ -84,6 +90,8 @@ impl Ask {
             | Key::AgentTimeout
             | Key::AgentSilence
             | Key::Script
+            | Key::Effort(_)
+            | Key::FallbackModel(_)
             | Key::Model(..) => "to set",
         }
     }
@@ -119,6 +127,10 @@ impl Sensitive {
             }
             if said(&repository.permissions, kind, Permission::Bypass) && engine.permission.value == Permission::Ask {
                 ask(Key::Permission(kind), vec!["bypass".to_owned()]);
+            }
+            if let Some(servers) = repository.servers.get(&kind).filter(|servers| !servers.is_empty() && **servers != engine.servers.value)
+            {
+                ask(Key::Servers(kind), servers.iter().map(ability::told).collect());
             }
         }
         // Also one that the user has made up alike: whose it is then would depend on who wrote it last.
@@ -193,8 +205,9 @@ mod tests {
     fn the_documentation_says_of_each_key_whether_it_needs_consent() {
         // As open as a value can be.
         let engine = |kind| format!("[engines.{kind}]\nprogram = '/a'\ninherit = true\npermission = 'bypass'\n");
+        let servers = "[engines.claude.mcp.a]\ncommand = 'a'\n[engines.codex.mcp.a]\ncommand = 'a'\n";
         let engines: String = super::super::WITH_PROGRAM.map(engine).concat();
-        let open = format!("pass-env = ['A']\nlinger = ['a']\nconfine = 'none'\nnet = 'all'\nbox.image = 'a'\n{engines}");
+        let open = format!("pass-env = ['A']\nlinger = ['a']\nconfine = 'none'\nnet = 'all'\nbox.image = 'a'\n{engines}{servers}");
         let needing = super::super::KEYS.iter().filter(|facts| facts.key.consent() != Consented::Never).map(|facts| facts.name);
 
         assert_eq!(asked("net = 'none'", &open), needing.collect::<Vec<_>>());

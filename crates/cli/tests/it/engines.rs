@@ -165,12 +165,15 @@ fn the_object_says_the_same() {
         "tool_list": true,
         "turn_cap": true
       },
+      "effort": null,
+      "fallback_model": null,
       "found": "[root]/bin/claude",
       "in_tested_range": true,
       "inherit": false,
       "kind": "claude",
       "login": "logged-out",
       "login_by": null,
+      "mcp": [],
       "models": {
         "balanced": "sonnet",
         "efficient": "haiku",

@@ -1,6 +1,7 @@
 //! The command line as its users meet it: the real binary in a world of its own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "clippy's exemption covers only the test functions themselves")]
 
+mod abilities;
 mod acp_agents;
 mod agent_boxes;
 mod agent_gates;

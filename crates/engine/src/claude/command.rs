@@ -89,6 +89,10 @@ fn servers(setup: &EngineSetup, access: Access, tools: Option<&ToolServer>) -> M
         Access::ReadOnly => Map::new(),
         Access::Full => setup.servers.clone(),
     };
+    for server in servers.values_mut().filter_map(Value::as_object_mut).filter(|server| server.contains_key("url")) {
+        // Without it the client takes every server for a program.
+        server.entry("type").or_insert_with(|| "http".into());
+    }
     if let Some(tools) = tools {
         // Its tools are there from the first turn, and not to be searched for.
         let server = json!({ "type": "stdio", "command": tools.program, "args": tools.arguments, "alwaysLoad": true });

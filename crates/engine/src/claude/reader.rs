@@ -18,6 +18,8 @@ const SYNTHETIC: &str = "<synthetic>";
 const MAY_USE: &str = "can_use_tool";
 /// A message that it has and did not hand to its model yet.
 const QUEUED: &str = "queued";
+/// One that its model gets now.
+const STARTED: &str = "started";
 
 /// Speaks one session, or reads the lines of one that is over.
 #[derive(Default)]
@@ -42,8 +44,10 @@ struct Voice {
     unheard: Vec<String>,
     /// Whether it says what becomes of messages.
     tells: bool,
-    /// An end that is none, since it goes on with a message that came too late for it.
+    /// An end that is none if it goes on with a message that came too late for it.
     held: Option<Box<Finish>>,
+    /// The result of an end that was none.
+    result: Option<String>,
     is_breaking_off: bool,
 }
 
@@ -64,11 +68,18 @@ impl Voice {
         self.tell(&answer);
     }
 
-    fn learn(&mut self, line: &MessageState<'_>) {
+    /// Learns what becomes of a message. The end that was held back, where it is one after all: the message was given up.
+    fn learn(&mut self, line: &MessageState<'_>) -> Option<Box<Finish>> {
         self.tells = true;
-        if line.state != QUEUED {
-            self.unheard.retain(|id| *id != line.command_uuid);
+        let was_unheard = self.unheard.iter().any(|id| *id == line.command_uuid);
+        if line.state == QUEUED || !was_unheard {
+            return None;
         }
+        self.unheard.retain(|id| *id != line.command_uuid);
+        if line.state == STARTED {
+            self.result = self.held.take().and_then(|held| held.result).or(self.result.take());
+        }
+        self.held.take_if(|_| self.unheard.is_empty())
     }
 }
 
@@ -85,6 +96,7 @@ impl ClaudeReader {
             unheard: Vec::new(),
             tells: false,
             held: None,
+            result: None,
             is_breaking_off: false,
         };
         voice.tell(&speech::message(&speech::fresh_id(), &opening.prompt));
@@ -194,9 +206,7 @@ impl ClaudeReader {
         let refusal = std::mem::take(&mut self.refusal);
         let mut finish = Box::new(finish(line, &refusal, self.totals.spent()));
         if let Some(voice) = &mut self.voice {
-            if let Some(held) = voice.held.take() {
-                finish.result = finish.result.or(held.result);
-            }
+            finish.result = finish.result.or(voice.result.take());
             if finish.stop == Stop::Done && voice.tells && !voice.unheard.is_empty() {
                 events.push(AgentEvent::Spent(finish.spent.clone()));
                 voice.held = Some(finish);
@@ -214,10 +224,8 @@ impl ClaudeReader {
     }
 
     fn message_state(&mut self, line: &MessageState<'_>, events: &mut Vec<AgentEvent>) {
-        if let Some(voice) = &mut self.voice {
-            voice.learn(line);
-        }
-        events.push(AgentEvent::Nothing);
+        let end = self.voice.as_mut().and_then(|voice| voice.learn(line));
+        events.push(end.map_or(AgentEvent::Nothing, AgentEvent::Finished));
     }
 }
 
@@ -289,4 +297,126 @@ pub(super) fn from_seconds(seconds: i64) -> Option<Timestamp> {
 /// The head of a line that does not begin with it.
 pub(super) fn head(line: &[u8]) -> Option<Head<'_>> {
     parsed(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun(access: Access, permission: Permission) -> ClaudeReader {
+        let mut reader = ClaudeReader::new(&Opening {
+            prompt: "Do it.".to_owned(),
+            access,
+            permission,
+            directory: "/work".into(),
+            ..Opening::default()
+        });
+        assert_eq!(spoken(&mut reader).len(), 1);
+        reader
+    }
+
+    /// What is said next, line by line.
+    fn spoken(reader: &mut ClaudeReader) -> Vec<Value> {
+        reader.take_words().split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+
+    fn read(reader: &mut ClaudeReader, line: &str) -> Vec<AgentEvent> {
+        let mut events = Vec::new();
+        reader.read(line.as_bytes(), &mut events);
+        events
+    }
+
+    fn state(id: &Value, state: &str) -> String {
+        format!(r#"{{"type":"command_lifecycle","command_uuid":{id},"state":"{state}","uuid":"u"}}"#)
+    }
+
+    const DONE: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done."}"#;
+    const ASKS: &str =
+        r#"{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"a":1}}}"#;
+
+    fn is_end(events: &[AgentEvent]) -> bool {
+        matches!(events, [AgentEvent::Finished(finish)] if finish.stop == Stop::Done)
+    }
+
+    #[test]
+    fn leave_is_given_only_to_one_that_may_act_without_asking() {
+        for (access, permission, behavior) in [
+            (Access::ReadOnly, Permission::Ask, "deny"),
+            (Access::ReadOnly, Permission::Bypass, "deny"),
+            (Access::Full, Permission::Ask, "deny"),
+            (Access::Full, Permission::Bypass, "allow"),
+        ] {
+            let mut reader = begun(access, permission);
+
+            assert_eq!(read(&mut reader, ASKS), [AgentEvent::Nothing]);
+
+            let said = spoken(&mut reader).remove(0);
+            assert_eq!((&said["response"]["request_id"], &said["response"]["response"]["behavior"]), (&"r1".into(), &behavior.into()));
+        }
+    }
+
+    #[test]
+    fn what_else_it_asks_for_is_refused_and_one_that_breaks_off_gets_no_leave() {
+        let mut reader = begun(Access::Full, Permission::Bypass);
+
+        let _ = read(&mut reader, &ASKS.replace("can_use_tool", "elicitation"));
+        assert_eq!(spoken(&mut reader)[0]["response"]["subtype"], "error");
+        assert!(reader.interrupt());
+        let _ = read(&mut reader, ASKS);
+
+        let said = spoken(&mut reader);
+        assert_eq!((&said[0]["request"]["subtype"], &said[1]["response"]["response"]["behavior"]), (&"interrupt".into(), &"deny".into()));
+        assert!(!reader.say("more"));
+    }
+
+    #[test]
+    fn a_result_before_a_word_was_heard_is_not_the_end_and_one_after_it_is() {
+        let mut reader = begun(Access::Full, Permission::Bypass);
+        assert!(reader.say("more"));
+        let id = spoken(&mut reader)[0]["uuid"].clone();
+        let _ = read(&mut reader, &state(&id, "queued"));
+
+        assert_eq!(read(&mut reader, DONE), [AgentEvent::Spent(Vec::new())]);
+        let _ = read(&mut reader, &state(&id, "started"));
+
+        assert!(is_end(&read(&mut reader, DONE)));
+    }
+
+    #[test]
+    fn an_end_that_was_held_back_counts_when_nothing_comes_after_it() {
+        let mut reader = begun(Access::Full, Permission::Bypass);
+        assert!(reader.say("more"));
+        let id = spoken(&mut reader)[0]["uuid"].clone();
+        let _ = (read(&mut reader, &state(&id, "queued")), read(&mut reader, DONE));
+
+        let mut events = Vec::new();
+        reader.close(Some(0), &mut events);
+
+        assert!(is_end(&events), "{events:?}");
+    }
+
+    #[test]
+    fn an_end_that_was_held_back_counts_when_the_word_is_given_up() {
+        let mut reader = begun(Access::Full, Permission::Bypass);
+        assert!(reader.say("more"));
+        let id = spoken(&mut reader)[0]["uuid"].clone();
+        let _ = (read(&mut reader, &state(&id, "queued")), read(&mut reader, DONE));
+
+        assert!(is_end(&read(&mut reader, &state(&id, "cancelled"))));
+    }
+
+    #[test]
+    fn a_version_that_tells_nothing_of_messages_is_believed_at_its_result() {
+        let mut reader = begun(Access::Full, Permission::Bypass);
+        assert!(reader.say("more"));
+
+        assert!(is_end(&read(&mut reader, DONE)));
+    }
+
+    #[test]
+    fn of_a_session_that_is_over_nothing_is_said() {
+        let mut reader = ClaudeReader::new(&Opening { prompt: "Do it.".to_owned(), ..Opening::default() });
+
+        assert!(reader.take_words().is_empty() && !reader.say("more") && !reader.interrupt());
+    }
 }

@@ -71,6 +71,8 @@ pub(super) struct AgentWatch {
     silence_limit: Duration,
     max_turns: Option<u32>,
     max_cost: Option<MicroDollars>,
+    /// The caps, whoever holds them as long as nothing is said to it: an engine may count anew for what it is told.
+    caps: (Option<u32>, Option<MicroDollars>),
     activity: Activity,
     /// The last sign of life.
     alive: Instant,
@@ -107,6 +109,7 @@ impl AgentWatch {
             asking: agent.schema.clone().filter(|_| !able.structured_result).map(Asking::of),
             calls: Calls::of(agent, opening.access),
             max_cost: agent.max_cost.filter(|_| !able.money_cap),
+            caps: (agent.max_turns, agent.max_cost),
             stay: match agent.engine {
                 EngineKind::Acp => STAY_AFTER_LAST_WORD,
                 EngineKind::Claude | EngineKind::Codex | EngineKind::OpenCode | EngineKind::Command | EngineKind::Scripted => STAY,
@@ -151,6 +154,7 @@ impl AgentWatch {
         if self.breaking_off.is_some() || self.transcript.is_finished() || !self.transcript.say(text) {
             return false;
         }
+        (self.max_turns, self.max_cost) = self.caps;
         self.unwritten.extend_from_slice(&said_line(text));
         self.write_down(log);
         true
@@ -316,6 +320,7 @@ mod tests {
             unwritten: Vec::new(),
             kind: EngineKind::Scripted,
             max_cost: None,
+            caps: (max_turns, None),
             stay: STAY,
             breaking_off: None,
             silence_limit: Duration::from_secs(60),

@@ -3,6 +3,7 @@
 
 mod acp;
 mod claude;
+mod claude_alone;
 mod codex;
 mod matrix;
 mod opencode;

@@ -1,15 +1,16 @@
 //! The start of a run: everything that can refuse it, then its first event.
 
 use std::path::Path;
+use std::time::Duration;
 
 use proctor_cards::{Source, read_procedure};
 use proctor_domain::procedure::{Definition, Isolated, Isolation, Records, Run, RunEngine, RunEvent, RunStarted, StepId, StepPlan, Task};
 use proctor_domain::session::Work;
 use proctor_domain::{Branch, Clock, Oid, RepoPath, RunId, SessionId, retention};
-use proctor_engine::agent::{EngineKind, EngineSetup};
+use proctor_engine::agent::{EngineKind, EngineSetup, engine};
 use proctor_journal::{JournalStore, RunFilter, RunsWanted};
-use proctor_process::ProcessIdentity;
 use proctor_process::lock::{self, Attempt, HeldLock};
+use proctor_process::{ProcessIdentity, Program};
 use proctor_process::{find_program, killpoint};
 use proctor_workspace::{ChangeKind, Status, worktree_key};
 
@@ -149,17 +150,24 @@ pub fn plan_run(site: &Site, request: &StartRequest) -> Result<Plan, ProcedureEr
 /// Refuses a card that needs an engine which can't be started here: better than a run that finds out in the night.
 pub(super) fn check_engine(site: &Site, definition: &Definition) -> Result<(), Refusal> {
     let agents = &site.settings.agents;
+    let mut asked = Vec::new();
     for step in &definition.steps {
         let needed = [(step.starts_agents(), Work::Agent(1)), (step.is_judged(), Work::Judge(1))];
         for (_, work) in needed.into_iter().filter(|(is_needed, _)| *is_needed) {
-            check_setup(site, &step.id, agents.driving(work))?;
+            let setup = agents.driving(work);
+            check_setup(site, &step.id, setup)?;
+            // To ask a program takes most of a second.
+            if !asked.contains(&&setup.name) {
+                check_options(site, &step.id, setup)?;
+                asked.push(&setup.name);
+            }
         }
     }
     Ok(())
 }
 
 fn check_setup(site: &Site, step: &StepId, setup: &EngineSetup) -> Result<(), Refusal> {
-    let missing = |reason: String| Refusal::NoEngine { step: step.clone(), engine: setup.name.clone(), kind: setup.kind, reason };
+    let missing = |reason| no_engine(step, setup, reason);
     if find_program(&setup.program, site.variable("PATH").unwrap_or_default()).is_none() {
         return Err(missing(format!("its program `{}` is not found", setup.program.display())));
     }
@@ -172,6 +180,41 @@ fn check_setup(site: &Site, step: &StepId, setup: &EngineSetup) -> Result<(), Re
         (EngineKind::Scripted | EngineKind::Claude | EngineKind::Codex | EngineKind::OpenCode, _)
         | (EngineKind::Acp | EngineKind::Command, _) => Ok(()),
     }
+}
+
+fn no_engine(step: &StepId, setup: &EngineSetup, reason: String) -> Refusal {
+    Refusal::NoEngine { step: step.clone(), engine: setup.name.clone(), kind: setup.kind, reason }
+}
+
+/// What the installed version lacks is found before the run, and not by its first agent.
+fn check_options(site: &Site, step: &StepId, setup: &EngineSetup) -> Result<(), Refusal> {
+    match unknown_option(site, setup) {
+        None => Ok(()),
+        Some(option) => {
+            let reason =
+                format!("its program knows no `{option}`, which a setting of yours needs; install a newer one, or leave the setting out");
+            Err(no_engine(step, setup, reason))
+        }
+    }
+}
+
+/// How long a program may take to say what it knows.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An option that the settings want and the engine's program does not know. One that does not say what it knows is believed
+/// to know it.
+fn unknown_option(site: &Site, setup: &EngineSetup) -> Option<&'static str> {
+    let wanted = engine(setup.kind).wanted_options(setup);
+    if wanted.is_empty() {
+        return None;
+    }
+    let path = site.variable("PATH").unwrap_or_default();
+    let variables = ["PATH", "HOME"].into_iter().filter_map(|name| Some((name, site.variable(name)?)));
+    let help = Program::new(find_program(&setup.program, path)?).args(&setup.arguments).arg("--help").dir(&site.card_root).env(variables);
+    let finished = help.own_group().run(Some(PATIENCE)).ok().filter(|finished| !finished.timed_out && finished.status.is_success())?;
+    let help = String::from_utf8_lossy(&finished.stdout);
+    let is_word = |option: &str| help.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-').any(|word| word == option);
+    wanted.into_iter().find(|option| !is_word(option))
 }
 
 /// Starts a run and drives it as far as it goes.

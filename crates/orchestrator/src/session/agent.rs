@@ -128,6 +128,7 @@ fn setup(site: &Site, confined: BoxKind, errand: &AgentErrand) -> EngineSetup {
     // A judge sees the evidence and nothing else: no memory of the user's, no tools of theirs.
     if matches!(errand, AgentErrand::Judge { .. }) {
         setup.inherit = false;
+        setup.servers.clear();
     }
     setup
 }

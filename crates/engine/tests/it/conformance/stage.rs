@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use proctor_domain::session::{SessionReport, Usage};
 use proctor_engine::agent::{Access, AgentEvent, AgentTask, Capabilities, EngineKind, EngineSetup, Opening, Permission, engine};
@@ -89,6 +90,7 @@ pub(crate) struct Stage {
     model: Option<proctor_testkit::Server>,
     /// What the session before used.
     used: Usage,
+    silence_limit: Duration,
 }
 
 impl Stage {
@@ -109,6 +111,7 @@ impl Stage {
             environment: Vec::new(),
             model: None,
             used: Usage::default(),
+            silence_limit: LIMIT,
         };
         stage.set("HOME", stage.world.path().join("home"));
         stage.set("TMPDIR", stage.world.path().join("tmp"));
@@ -205,11 +208,27 @@ impl Stage {
         engine(self.kind).prepare(&files, &variable).unwrap();
         self.world.spec.environment.truncate(3);
         self.world.spec.environment.extend(self.environment.iter().cloned());
-        let place = AgentPlace { directory: &self.world.spec.directory, silence_limit: LIMIT };
+        let place = AgentPlace { directory: &self.world.spec.directory, silence_limit: self.silence_limit };
         let mut run = AgentRun::new(&self.setup, task, &files, &variable, place);
         run.opening.used_before = self.used;
         self.world.spec.work = SessionWork::Agent(Box::new(run));
         self.world.start()
+    }
+
+    /// Claude Code with a model that follows this script, and settings of its own.
+    pub(crate) fn claude(script: &str, set: impl FnOnce(&mut EngineSetup, &World)) -> Option<Self> {
+        let mut stage = Self::of(EngineKind::Claude, Case::Answers)?;
+        let model = loopback(script);
+        stage.environment.retain(|(name, _)| name != "ANTHROPIC_BASE_URL");
+        stage.set("ANTHROPIC_BASE_URL", model.url());
+        stage.model = Some(model);
+        set(&mut stage.setup, &stage.world);
+        Some(stage)
+    }
+
+    /// How long it may be silent from now on.
+    pub(crate) fn limit_silence(&mut self, limit: Duration) {
+        self.silence_limit = limit;
     }
 
     /// From now on it has to ask before it does anything that may be refused.
