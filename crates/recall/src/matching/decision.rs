@@ -54,7 +54,7 @@ impl Default for Bars {
     fn default() -> Self {
         Self {
             route: Bar { words: 3, of_lighter: 0.6, of_both: 0.35 },
-            short_route: Bar { words: 2, of_lighter: 0.8, of_both: 0.5 },
+            short_route: Bar { words: 2, of_lighter: 0.7, of_both: 0.5 },
             whole: Bar { words: 4, of_lighter: 0.4, of_both: 0.25 },
             with_file: 0.1,
             with_code: 0.15,

@@ -524,6 +524,15 @@ mod tests {
     }
 
     #[test]
+    fn two_telling_words_of_a_short_route_are_enough_among_few_records() {
+        let records =
+            [fails("build the service on Alpine with native OpenSSL", "linking fails"), works("glue the plastic frame twice", "it drips")];
+        let approach = Approach { text: "build on alpine with OpenSSL from apk", ..Approach::default() };
+
+        assert_eq!(numbers(&index(&records).search(&approach, &Bars::default(), None, 6)), [0]);
+    }
+
+    #[test]
     fn records_are_found_as_they_are_kept() {
         let id = proctor_domain::RecordId::from_bits(1);
         let record = crate::Record {
