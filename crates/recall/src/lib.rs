@@ -1,7 +1,7 @@
 //! Memory: records of dead ends, and of procedures with their trap.
 //!
 //! A [`Record`] says either what *works*, with the trap that whoever does it otherwise falls into, or what *fails*.
-//! [`store`] keeps records in Markdown that people edit, [`line`] is the form of one, [`hygiene`] makes them harmless to keep
+//! [`store`] keeps records in Markdown that people edit, [`mod@line`] is the form of one, [`hygiene`] makes them harmless to keep
 //! and to show, [`matching`] finds those that speak about an approach, and [`logos`] reads and writes what another program keeps.
 //!
 //! Nothing here decides about runs, starts a program or talks to the network.

@@ -4,7 +4,7 @@
 //! - route: … | trap: … | layer: design <!-- proctor id=mem_… created=… project=… -->
 //! ```
 //!
-//! [`body`] reads and writes what people read, [`trailer`] the comment behind it, in which metadata is.
+//! `body` reads and writes what people read, `trailer` the comment behind it, in which metadata is.
 
 pub(crate) mod body;
 pub(crate) mod trailer;

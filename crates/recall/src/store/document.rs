@@ -156,7 +156,10 @@ impl Document {
     pub(super) fn append(&mut self, record: Record, body: String) {
         self.complete();
         let last = self.pieces.iter().rposition(|piece| matches!(piece, Piece::Entry(_)));
-        let end = self.pieces.iter().rposition(|piece| matches!(piece, Piece::Text(text) if text.trim() == END));
+        let is = |piece: &Piece, line: &str| matches!(piece, Piece::Text(text) if text.trim() == line);
+        let end = self.pieces.iter().rposition(|piece| is(piece, END));
+        // The blank line before the end stays there.
+        let end = end.map(|end| if end > 0 && is(&self.pieces[end - 1], "") { end - 1 } else { end });
         let at = last.map(|last| last + 1).or(end).unwrap_or(self.pieces.len());
         if let Some(before) = at.checked_sub(1).and_then(|index| self.pieces.get_mut(index)) {
             end_line(before, self.line_break);

@@ -319,3 +319,17 @@ fn the_mode_of_a_file_stays() {
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(user.path()), mode(&user.file(FileKind::Fails))), (0o700, 0o600));
 }
+
+#[test]
+fn a_new_file_says_what_it_is_and_its_records_stand_together() {
+    let scene = Scene::new();
+    scene.add(fails("first"));
+    scene.add(fails("second"));
+
+    let lines: Vec<String> = scene.text(FileKind::Fails).lines().map(|line| line.chars().take(15).collect()).collect();
+
+    assert_eq!(
+        lines,
+        ["# What fails", "", "<!-- proctor me", "A line is a rec", "", "- route: first ", "- route: second", "", "<!-- end of mem"]
+    );
+}
