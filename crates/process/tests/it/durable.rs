@@ -47,11 +47,13 @@ fn a_full_disk_leaves_the_old_contents_and_says_so() {
     write(&path, b"old", Durability::Synced).unwrap();
 
     let error = write(&path, &[b'x'; 256 * 1024], Durability::Synced).unwrap_err();
+    let other = replace(&path, Some(b"old"), &[b'x'; 256 * 1024], Durability::Synced, 0o600).unwrap_err();
 
     let contents = fs::read(&path).unwrap();
     let names = names_in(folder.path());
     bash(&format!("umount '{}'", folder.path().display())).run(None).unwrap();
     assert!(matches!(error, DurableError::NoSpace { .. }), "{error:?}");
+    assert!(matches!(other, DurableError::NoSpace { .. }), "{other:?}");
     assert_eq!((contents, names), (b"old".to_vec(), vec!["file".to_owned()]));
 }
 
