@@ -83,7 +83,7 @@ pub(super) fn command(setup: &EngineSetup, task: &AgentTask, files: &AgentFiles,
     if let Some(effort) = &setup.effort {
         argv.text("model_reasoning_effort", effort);
     }
-    servers(&mut argv, setup, files.tools.as_ref());
+    servers(&mut argv, setup, task.access, files.tools.as_ref());
     let environment = environment(setup, files, variable);
     match way {
         Way::Server => AgentCommand { argv: argv.0, environment, files: Vec::new(), input: Input::Spoken },
@@ -134,9 +134,10 @@ fn provider(argv: &mut Arguments, is_keyed: bool, variable: &Variable<'_>) {
     argv.setting(&format!("{provider}.env_http_headers={of_account}"));
 }
 
-/// The servers of tools that the settings name, and that of the session's own tools, which nobody is asked about.
-fn servers(argv: &mut Arguments, setup: &EngineSetup, tools: Option<&ToolServer>) {
-    for (name, server) in &setup.servers {
+/// The servers of tools that the settings name, and that of the session's own tools, which nobody is asked about. One that only looks
+/// has none but ours: what the tools of others do, nobody knows.
+fn servers(argv: &mut Arguments, setup: &EngineSetup, access: Access, tools: Option<&ToolServer>) {
+    for (name, server) in setup.servers.iter().filter(|_| access == Access::Full) {
         if let (Some(server), name) = (toml(server), toml_edit::Key::new(name)) {
             argv.setting(&format!("mcp_servers.{name}={server}"));
         }
@@ -359,12 +360,14 @@ mod tests {
     }
 
     #[test]
-    fn servers_and_an_effort_are_settings_of_their_own() {
+    fn servers_are_for_those_that_work_and_an_effort_for_all() {
         let servers = r#"{"a.b": {"command": "x", "args": ["-y", 7], "env": {"K": "\"v\""}, "startup_timeout_sec": 1.5, "cwd": null}}"#;
         let setup = EngineSetup { servers: serde_json::from_str(servers).unwrap(), effort: Some("high".to_owned()), ..usual() };
 
         let (words, command) = called(&task(Access::Full), &setup);
+        let (looking, _) = called(&task(Access::ReadOnly), &setup);
 
+        assert!(looking.contains("model_reasoning_effort") && !looking.contains("mcp_servers"), "{looking}");
         let server = &settings(&command, "mcp_servers.")["mcp_servers"]["a.b"];
         assert_eq!((server["command"].as_str(), server["env"]["K"].as_str()), (Some("x"), Some("\"v\"")));
         assert_eq!((server["args"][1].as_integer(), server["startup_timeout_sec"].as_float()), (Some(7), Some(1.5)));
