@@ -76,6 +76,9 @@ pub struct BoxRules {
     /// Sockets outside at which it is heard although only descendants of the box's maker are: a container's processes
     /// descend from nobody here, so what they say there is handed on.
     pub doors: Vec<PathBuf>,
+    /// A program of this machine as the command line names it, there or behind our own program's name. In a container it is
+    /// called by its path, where it is among what can be read and an image can run it without an interpreter.
+    pub program: Option<PathBuf>,
     /// A folder that nothing in the box can write, for what has to lie somewhere while a box is there.
     pub place: Option<PathBuf>,
 }

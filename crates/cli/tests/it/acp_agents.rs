@@ -13,7 +13,7 @@ use crate::procedures::newest_run;
 const ISOLATED: &str = "isolation: worktree\nsteps:\n  - id: build\n    run:\n      agents:\n        - prompt: Build it\n";
 
 /// Begins a session; what is answered to its requests it keeps in `seen`.
-const AGENT: &str = r#"
+pub(crate) const AGENT: &str = r#"
 update() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1","update":{"sessionUpdate":%s}}}\n' "$1"; }
 ask() {
   printf '{"jsonrpc":"2.0","id":"r","method":"%s","params":{"sessionId":"s-1",%s}}\n' "$1" "$2"

@@ -4,7 +4,9 @@ use proctor_domain::session::Work;
 use proctor_process::confine::BoxKind;
 use proctor_testkit::{Output, World};
 
-use crate::agent_scene::{conversation, file_of, in_box, kind_of, report, step_of, wait_until_printed, with_container, world_of};
+use crate::agent_scene::{
+    conversation, file_of, in_box, kind_of, report, step_of, wait_until_printed, with_container, without_network, world_of,
+};
 use crate::box_scene::{ALL_KINDS, is_here};
 use crate::procedures::{LIMIT, newest_run};
 use crate::scene::record;
@@ -58,7 +60,8 @@ fn the_tools_of_a_session_are_reached_from_its_box() {
         if !is_here(kind) {
             continue;
         }
-        let world = in_box(with_container(world_of(ISOLATED, BLOCKED)), kind.name());
+        // They need no network.
+        let world = without_network(in_box(with_container(world_of(ISOLATED, BLOCKED)), kind.name()));
 
         let output = run(&world).expect_code(1);
 

@@ -7,13 +7,15 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use proctor_process::confine::{BoxKind, CONTRACT, Cell, Net};
+use proctor_process::confine::{BoxKind, CONTRACT, Cell, Hold, Net};
 use proctor_process::{Program, Stdin};
-use proctor_testkit::World;
+use proctor_testkit::{World, wait_for};
+use serde_json::json;
 
 use crate::agent_scene::{in_box, run_of, with_container, without_network, world_of, write_script};
 use crate::box_scene::is_here;
-use crate::scene::Innocent;
+use crate::procedures::{LIMIT, newest_run};
+use crate::scene::{Innocent, kill, living_host, wait_for_nothing_left};
 
 /// A linked worktree is what every kind of box can express.
 const ISOLATED: &str = "isolation: worktree\nsteps:\n  - id: build\n    run:\n      agents:\n        - prompt: Build it\n";
@@ -211,4 +213,78 @@ fn a_container_holds_what_its_table_says_and_nothing_else() {
 #[test]
 fn a_container_holds_what_its_table_says_without_the_network() {
     try_every_cell(BoxKind::Container, Net::None);
+}
+
+/// Whether what a session started lives on when its host was killed, and nobody comes to look for what is left.
+fn outlives(kind: BoxKind) -> bool {
+    let script = "[[default.turn]]\ndo = [{ run = 'setsid --fork sleep 1001; echo > ready; sleep 1002' }]\n";
+    let world = in_box(with_container(world_of(ISOLATED, script)), kind.name());
+    let driver = world.start(&["procedure", "run", "work"]);
+    let at_work = || world.leftovers().iter().filter(|left| left.command.starts_with("sleep 100")).count() == 2;
+    wait_for("it is at work", LIMIT, at_work);
+    let host = living_host(&world);
+    let _ = driver.kill();
+
+    kill(&host);
+
+    if matches!(kind, BoxKind::Bwrap | BoxKind::Container) {
+        wait_for_nothing_left(&world);
+    }
+    !world.leftovers().is_empty()
+}
+
+#[test]
+fn what_outlives_a_session_whose_host_was_killed_is_what_the_table_says() {
+    let facts = CONTRACT.iter().find(|facts| facts.cell == Cell::OutliveSession).unwrap();
+    for kind in [BoxKind::None, BoxKind::Bwrap, BoxKind::Landlock, BoxKind::Container] {
+        if kind == BoxKind::None || is_here(kind) {
+            assert_eq!(outlives(kind), facts.held_by(kind) != Hold::Always, "{kind}");
+        }
+    }
+}
+
+#[test]
+fn what_a_box_leaves_open_is_recorded_with_the_run_and_told_by_every_command_that_tells_of_boxes() {
+    if !is_here(BoxKind::Bwrap) {
+        return;
+    }
+    let world = without_network(in_box(world_of(ISOLATED, "[[default.turn]]\ndo = []\n"), "bwrap"));
+    let open = ["read-home", "run-outside", "reach-sockets"];
+
+    let output = world.proctor(&["procedure", "run", "work"]).expect_code(0);
+
+    assert!(output.stderr.contains("agents are held in a bwrap box, without the network"), "{output}");
+    let run = newest_run(&world);
+    let shown = world.proctor(&["show", &run, "--json"]).expect_code(0).json();
+    assert_eq!(shown["box"], json!({"kind": "bwrap", "net": "none", "open": open}));
+    let text = format!("bwrap, without the network; it leaves open: {}\n", open.join(", "));
+    assert!(world.proctor(&["show", &run]).expect_code(0).stdout.contains(&text));
+    let listed = world.proctor(&["engines", "--json"]).expect_code(0).json();
+    let names: Vec<&str> = listed["box"]["open"].as_array().unwrap().iter().filter_map(|cell| cell["name"].as_str()).collect();
+    assert_eq!((names.as_slice(), &listed["box"]["net"]), (&open[..], &json!("none")));
+    let checked = world.proctor(&["doctor"]).stdout;
+    assert!(checked.contains(&format!("bwrap (confine = bwrap, PROCTOR_CONFINE); it leaves open: {}", open.join(", "))), "{checked}");
+}
+
+#[test]
+fn a_network_that_can_not_be_kept_away_or_that_the_engine_needs_is_refused_before_anything_runs() {
+    for (kind, engine, reason) in [
+        ("none", "scripted", "failed to keep a process from the network: only a box can, and `confine` is none"),
+        ("auto", "claude", "failed to keep a process from the network: the engine `claude` reaches its model by it"),
+    ] {
+        let mut world = without_network(in_box(world_of(ISOLATED, "[[default.turn]]\ndo = []\n"), kind));
+        world.set_variable("PROCTOR_ENGINE", engine);
+        // Something of this name that says a version is enough: it is not begun.
+        let claude = "mkdir ../bin && printf '#!/bin/sh\necho 2.1.332\n' > ../bin/claude && chmod +x ../bin/claude";
+        let _ = world.run("bash", &["-c", claude]).expect_code(0);
+        let path = format!("{}:{}", world.root().join("bin").display(), std::env::var("PATH").unwrap());
+        world.set_variable("PATH", path);
+
+        let output = world.proctor(&["procedure", "run", "work"]);
+
+        assert!(output.stderr.contains(reason), "{output}");
+        assert_ne!(output.code, Some(0), "{output}");
+        let checked = world.proctor(&["doctor"]).stdout;
+        assert!(checked.contains(reason.trim_start_matches("failed to ")), "{checked}");
+    }
 }

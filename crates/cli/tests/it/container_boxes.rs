@@ -8,6 +8,7 @@ use proctor_process::confine::{BoxKind, Confine, ContainerSetup, Net, choose, pr
 use proctor_process::{Program, Signal};
 use proctor_testkit::{Output, wait_for};
 
+use crate::acp_agents::AGENT;
 use crate::agent_scene::{ends, in_box, kind_of, made, run_of, step_of, with_container, world_of};
 use crate::box_image;
 use crate::box_scene::{Scene, bash, expect, is_here};
@@ -194,4 +195,24 @@ fn nothing_that_a_container_printed_is_kept_by_the_container_program() {
     assert!(!String::from_utf8_lossy(&logs.stdout).contains("a secret"));
     let _ = child.signal_group(Signal::Terminate).unwrap();
     let _ = child.wait().unwrap();
+}
+
+#[test]
+fn an_agent_of_the_protocol_works_in_a_container_by_a_program_of_this_machine() {
+    if !is_here(KIND) {
+        return;
+    }
+    let world = in_box(with_container(world_of(IN_PLACE, "")), KIND.name());
+    let work = "ask fs/write_text_file \"\\\"path\\\":\\\"$PWD/made\\\",\\\"content\\\":\\\"made\\\\n\\\"\"";
+    world.write("agent.sh", AGENT.replace("WORK", work));
+    world.commit_all("An agent");
+    let script = world.repository().join("agent.sh");
+    let settings = world.read(world.user_settings());
+    let engine = format!("[engines.asker]\nacp = ['bash', '{}']\npermission = 'bypass'\n{settings}", script.display());
+    world.write(world.user_settings(), engine);
+    let world = world.with_variable("PROCTOR_ENGINE", "asker");
+
+    let _ = world.proctor(&["procedure", "run", "work"]).expect_code(0);
+
+    assert_eq!((world.read("made").as_str(), kind_of(&world).as_deref()), ("made\n", Some("container")));
 }

@@ -65,6 +65,7 @@ pub(crate) fn box_rules(site: &Site, setup: &EngineSetup, session: &SessionId, a
         read_only_inside: vec![folder.join("system.md"), folder.join("engine")],
         net: site.settings.agents.net,
         doors: tools.iter().filter_map(|server| server.arguments.last()).map(PathBuf::from).collect(),
+        program: Some(setup.program.clone()),
         place: Some(folder.clone()),
     };
     let home = site.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute());

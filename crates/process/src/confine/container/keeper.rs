@@ -30,6 +30,9 @@ const UNKNOWN: u8 = 126;
 
 /// Runs `argv` in the container that `own` describes, and returns its exit code.
 pub(in super::super) fn keep(own: Vec<OsString>, argv: Vec<OsString>) -> Result<u8, ConfineError> {
+    // With the host that started this, the session is over; whoever comes next must not meet it at work.
+    let end = Some(rustix::process::Signal::KILL);
+    rustix::process::set_parent_process_death_signal(end).map_err(|errno| ConfineError::Watch(errno.into()))?;
     let order = Order::parse(own)?;
     let signals = Signals::listen(&REQUESTS)?;
     let name = Name::own()?;
@@ -143,11 +146,12 @@ fn command_line(
     Ok(command)
 }
 
-/// A program of this machine that was mounted is called by its path, where it is one that an image can run without an
+/// The program that the order names is called by its path, where it was mounted and is one that an image can run without an
 /// interpreter of its own. Any other name is one in the image.
 fn in_container(order: &Order, mut argv: Vec<OsString>) -> Vec<OsString> {
     let search = std::env::var_os("PATH").unwrap_or_default();
-    if let Some(name) = argv.first_mut()
+    if let Some(named) = &order.named
+        && let Some(name) = argv.iter_mut().find(|argument| *argument == named.as_os_str())
         && let Some(found) = find_program(Path::new(name), &search).map(|found| real(&found))
         && governing(&order.mounts, &found) == Some(Mount::ReadOnly)
         && is_binary(&found)

@@ -23,6 +23,7 @@ pub(super) struct Order {
     pub(super) image: String,
     pub(super) net: Net,
     pub(super) place: Option<PathBuf>,
+    pub(super) named: Option<PathBuf>,
     pub(super) doors: Vec<PathBuf>,
     pub(super) mounts: Mounts,
     /// Variables of the container program itself.
@@ -46,6 +47,7 @@ impl Order {
             image: container.image.clone(),
             net: rules.net,
             place: rules.place.clone(),
+            named: rules.program.clone(),
             doors: rules.doors.clone(),
             mounts: planned,
             variables,
@@ -66,6 +68,7 @@ impl Order {
             pair("net", self.net.name().as_ref()),
         ];
         arguments.extend(self.place.iter().map(|place| pair("place", place.as_os_str())));
+        arguments.extend(self.named.iter().map(|named| pair("named", named.as_os_str())));
         arguments.extend(self.doors.iter().map(|door| pair("door", door.as_os_str())));
         arguments.extend(self.mounts.iter().map(|(path, mount)| pair(key_of(*mount), path.as_os_str())));
         arguments.extend(self.variables.iter().map(|(name, value)| pair("variable", &pair(&name.to_string_lossy(), value))));
@@ -74,7 +77,8 @@ impl Order {
 
     pub(super) fn parse(arguments: Vec<OsString>) -> Result<Self, ConfineError> {
         let (mut program, mut user, mut image, mut net) = (None, None, None, None);
-        let (mut place, mut doors, mut mounts, mut variables) = (None, Vec::new(), Mounts::new(), Vec::new());
+        let (mut place, mut named, mut doors) = (None, None, Vec::new());
+        let (mut mounts, mut variables) = (Mounts::new(), Vec::new());
         for argument in &arguments {
             let Some((key, value)) = split(argument) else { continue };
             let path = || PathBuf::from(&value);
@@ -84,6 +88,7 @@ impl Order {
                 Some("image") => image = value.to_str().map(ToOwned::to_owned),
                 Some("net") => net = value.to_str().and_then(|net| net.parse().ok()),
                 Some("place") => place = Some(path()),
+                Some("named") => named = Some(path()),
                 Some("door") => doors.push(path()),
                 Some("variable") => variables.extend(split(&value)),
                 Some(key) => mounts.extend(MOUNTS.iter().find(|(name, _)| *name == key).map(|(_, mount)| (path(), *mount))),
@@ -97,6 +102,7 @@ impl Order {
             image: image.ok_or(missing("image"))?,
             net: net.ok_or(missing("net"))?,
             place,
+            named,
             doors,
             mounts,
             variables,
@@ -166,6 +172,7 @@ mod tests {
             net: Net::None,
             doors: vec!["/nowhere/door".into()],
             place: Some("/nowhere/place".into()),
+            program: Some("agent".into()),
             ..BoxRules::default()
         };
         let told = order(&rules).into_arguments();
