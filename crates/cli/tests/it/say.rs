@@ -94,3 +94,27 @@ fn a_text_that_is_empty_or_too_long_is_none() {
     assert_eq!((&said["step"], &said["bytes"]), (&"build".into(), &65536.into()));
     let _ = driver.wait(LIMIT).expect_code(0);
 }
+
+#[test]
+fn an_engine_that_hears_nothing_says_so() {
+    let world = world()
+        .with_card("work", CARD)
+        .with_file("../agent.sh", "cat > /dev/null; touch ../waiting; until [ -e ../go ]; do sleep 0.02; done; echo Done.\n");
+    let program = world.root().join("agent.sh");
+    world.write("../config/proctor/config.toml", format!("[engines.mine]\ncommand = ['bash', '{}']\n", program.display()));
+    let config = world.root().join("config");
+    let world = world.with_variable("XDG_CONFIG_HOME", config).with_variable("PROCTOR_CONFINE", "none");
+    let driver = start_waiting(&world, &["procedure", "run", "work", "--engine", "mine"]);
+    let run = newest_run(&world);
+
+    assert_snapshot!(snapshot(&world.proctor(&["say", &run, "Hello?"])), @"
+    exit 4
+    --- stderr
+    error: the engine of [session 1] hears nothing while it works
+
+    hint: `proctor engines` says which do (steering)
+    hint: stop it, and go on with another prompt: proctor stop [run 1]
+    ");
+    let_go(&world);
+    let _ = driver.wait(LIMIT).expect_code(0);
+}
