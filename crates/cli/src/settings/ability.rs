@@ -7,8 +7,11 @@ use serde_json::{Map, Value};
 use super::file::{Entry, Mistake};
 use super::value;
 
+/// Whether an engine that can do this much has a use for a key.
+type IsAble = fn(Capabilities) -> bool;
+
 /// The keys, and what an engine has to be able to do for each.
-const KEYS: [(&str, fn(Capabilities) -> bool); 3] = [
+const KEYS: [(&str, IsAble); 3] = [
     ("effort", |capabilities| capabilities.effort),
     ("fallback-model", |capabilities| capabilities.fallback_model),
     ("mcp", |capabilities| capabilities.mcp_servers),
