@@ -11,11 +11,12 @@ mod scripted;
 mod stage;
 
 use std::path::Path;
+use std::time::Duration;
 
 use proctor_domain::session::{SessionEnd, SessionReport, Usage};
 use proctor_domain::{Cost, MicroDollars};
 use proctor_engine::agent::{Access, AgentEvent, AgentTask, EngineKind, Stop, read_said, validate_result};
-use proctor_engine::{Said, say};
+use proctor_engine::{Said, Waited, replay_transcript, say};
 use proctor_process::{ProcessIdentity, Signal};
 
 use crate::world::{ended, is_gone, wait};
@@ -67,6 +68,12 @@ conformance!(
     a_prompt_is_a_text_whatever_it_begins_with,
     a_word_said_while_it_works_is_heard,
     an_interrupted_turn_ends_as_interrupted,
+    a_tool_that_fails_is_told_of_and_the_session_goes_on,
+    a_flood_of_what_a_tool_prints_ends_nothing,
+    a_time_limit_ends_a_session_with_all_that_it_started,
+    a_session_that_is_silent_for_too_long_is_ended,
+    an_agent_that_is_killed_leaves_nothing_and_its_conversation_goes_on,
+    a_killed_host_leaves_a_conversation_that_goes_on,
     a_tool_that_is_not_allowed_is_denied_and_the_session_goes_on,
 );
 
@@ -115,6 +122,12 @@ conformance!(@ with_acp, Acp,
     a_session_tool_that_is_called_is_heard,
     a_word_said_while_it_works_is_heard,
     an_interrupted_turn_ends_as_interrupted,
+    a_tool_that_fails_is_told_of_and_the_session_goes_on,
+    a_flood_of_what_a_tool_prints_ends_nothing,
+    a_time_limit_ends_a_session_with_all_that_it_started,
+    a_session_that_is_silent_for_too_long_is_ended,
+    an_agent_that_is_killed_leaves_nothing_and_its_conversation_goes_on,
+    a_killed_host_leaves_a_conversation_that_goes_on,
     a_tool_that_is_not_allowed_is_denied_and_the_session_goes_on
 );
 
@@ -450,6 +463,91 @@ fn an_interrupted_turn_ends_as_interrupted(kind: EngineKind) {
     let breaks_off = kind != EngineKind::Scripted;
     let says_so = stage.events().iter().any(|event| matches!(event, AgentEvent::Finished(finish) if finish.stop == Stop::Interrupted));
     assert_eq!(says_so, breaks_off, "{}", stage.transcript());
+}
+
+fn a_tool_that_fails_is_told_of_and_the_session_goes_on(kind: EngineKind) {
+    let Some((stage, report)) = play(kind, Case::Fails, &task("Do it.")) else { return };
+
+    assert_eq!(outcome(&report), DONE, "{}", stage.transcript());
+    let told = |event: &AgentEvent| matches!(event, AgentEvent::ToolResult { failed: true, text, .. } if text.contains("it is broken"));
+    assert!(stage.events().iter().any(told) && stage.model_saw("it is broken"), "{}", stage.transcript());
+}
+
+fn a_flood_of_what_a_tool_prints_ends_nothing(kind: EngineKind) {
+    let Some((stage, report)) = play(kind, Case::Floods, &task("Do it.")) else { return };
+
+    assert_eq!(outcome(&report), DONE, "{report:?}");
+    assert!(stage.transcript().contains("what nobody reads"));
+}
+
+fn a_time_limit_ends_a_session_with_all_that_it_started(kind: EngineKind) {
+    let Some(mut stage) = Stage::of(kind, Case::Works) else { return };
+    stage.world.spec.wall_limit = Duration::from_secs(4);
+
+    let report = ended(wait(&mut stage.start(&task("Do it."))));
+
+    assert_eq!(report.end, SessionEnd::Timeout, "{report:?}");
+    // Where the limit came first, there was no tool yet.
+    assert!(!stage.world.work("pid").exists() || is_gone_with_pid(&stage));
+}
+
+fn a_session_that_is_silent_for_too_long_is_ended(kind: EngineKind) {
+    let Some(mut stage) = Stage::of(kind, Case::Works) else { return };
+    stage.limit_silence(Duration::from_secs(4));
+
+    let report = ended(wait(&mut stage.start(&task("Do it."))));
+
+    assert_eq!(report.end, SessionEnd::Silent, "{report:?}");
+    assert!(!stage.world.work("pid").exists() || is_gone_with_pid(&stage));
+}
+
+/// Whether the process of a tool is gone.
+fn is_gone_with_pid(stage: &Stage) -> bool {
+    let pid = std::fs::read_to_string(stage.world.work("pid")).unwrap();
+    pid.trim().parse().is_ok_and(|pid| ProcessIdentity::of(pid).is_none())
+}
+
+/// The process that the host started, from one that a tool of it runs in.
+fn agent_of(host: u32, tool: u32) -> ProcessIdentity {
+    let stat = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // After the name, which may hold anything, come the state and the parent.
+    let parent = |pid: u32| stat(pid).rsplit(')').next().unwrap().split_whitespace().nth(1).unwrap().parse::<u32>().unwrap();
+    let mut pid = tool;
+    while parent(pid) != host {
+        pid = parent(pid);
+    }
+    ProcessIdentity::of(pid).unwrap()
+}
+
+fn an_agent_that_is_killed_leaves_nothing_and_its_conversation_goes_on(kind: EngineKind) {
+    let Some(mut stage) = Stage::of(kind, Case::Works) else { return };
+    let mut attached = stage.start(&task("Do it."));
+    let tool = stage.world.process("pid");
+
+    agent_of(attached.host().unwrap().pid, tool.pid).signal(Signal::Kill).unwrap();
+    let report = ended(wait(&mut attached));
+    let next = stage.play(&going_on(&report));
+
+    assert!(matches!(report.end, SessionEnd::Crashed { .. }) && responded(&report), "{report:?}");
+    assert!(is_gone(&tool));
+    assert_eq!(outcome(&next), (SessionEnd::Completed, Some("Going on.")), "{next:?}");
+    assert!(stage.model_saw("Do it.") && stage.model_saw("Go on."));
+}
+
+fn a_killed_host_leaves_a_conversation_that_goes_on(kind: EngineKind) {
+    let Some(mut stage) = Stage::of(kind, Case::Works) else { return };
+    let mut attached = stage.start(&task("Do it."));
+    let tool = stage.world.process("pid");
+
+    attached.host().unwrap().signal(Signal::Kill).unwrap();
+    let waited = wait(&mut attached);
+    let left = replay_transcript(&stage.world.spec.folder, stage.setup.name.clone(), kind).unwrap();
+    let next = stage.play(&AgentTask { resume: left.conversation, ..task("Go on.") });
+
+    assert!(matches!(waited, Waited::Lost) && left.responded, "{waited:?}");
+    assert!(is_gone(&tool), "who finds out that a host is gone ends what it left");
+    assert_eq!(outcome(&next), (SessionEnd::Completed, Some("Going on.")), "{next:?}");
+    assert!(stage.model_saw("Do it.") && stage.model_saw("Go on."));
 }
 
 fn a_tool_that_is_not_allowed_is_denied_and_the_session_goes_on(kind: EngineKind) {

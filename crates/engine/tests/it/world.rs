@@ -99,7 +99,8 @@ impl World {
     /// A world whose session's folder lies in `place`.
     pub(crate) fn at(folder: tempfile::TempDir, place: &Path, shells: &[&str]) -> Self {
         let session = fresh_id();
-        let work = folder.path().join("work");
+        // A name that every command line and every script has to take as one.
+        let work = folder.path().join("das werk, größer");
         std::fs::create_dir_all(&work).unwrap();
         let spec = SessionSpec {
             folder: place.join(session.as_str()),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::stage::{Case, LEAVE, PRINT_SECRET, RESET, STAND, STAND_BY};
+use super::stage::{Case, FAIL, FLOOD, LEAVE, PRINT_SECRET, RESET, STAND, STAND_BY};
 
 const ANSWERS: &str = r#"
 [[scenario]]
@@ -42,6 +42,8 @@ pub(super) fn script(case: Case, work: &Path) -> String {
             format!("[[scenario]]\nmatch = 'desk 4711'\nturn = [{{ text = \"Heard: desk 4711\" }}]\n{}", runs(STAND_BY, "It is done."))
         }
         Case::Works => runs(STAND, "It is done."),
+        Case::Fails => runs(FAIL, "It is done."),
+        Case::Floods => runs(FLOOD, "It is done."),
         Case::LeavesProcess => runs(LEAVE, "It is done."),
         Case::Writes => answer(&writes(&work.join("written"))),
         Case::SaysSecret => runs(PRINT_SECRET, "It printed {{last_tool_output}}"),
@@ -58,7 +60,7 @@ fn writes(file: &Path) -> String {
     format!(
         r#"{{ tools = [
             {{ name = "Write", input = {{ file_path = "{path}", content = "x" }} }},
-            {{ name = "Bash", input = {{ command = "echo x > {path}", description = "write" }} }},
+            {{ name = "Bash", input = {{ command = "echo x > '{path}'", description = "write" }} }},
             {{ name = "Task", input = {{ description = "write", prompt = "write", subagent_type = "general-purpose" }} }}
         ] }}, {{ text = "It is done." }}"#
     )

@@ -13,31 +13,15 @@ turn = [{ structured = { passed = true } }]
 
 /// The cases are those of Claude Code; only the tools have other names.
 pub(super) fn script(case: Case, work: &Path) -> String {
-    match case {
-        Case::Writes => writes(&work.join("written")),
-        Case::Works => works(),
-        // It is asked for a result again in a prompt of its own.
-        Case::GivesWrongResultFirst => format!("{AGAIN}{}", claude::script(case, work)),
-        Case::Answers
-        | Case::GivesResult
-        | Case::GivesWrongResultAlways
-        | Case::NeverEnds
-        | Case::IsExpensive
-        | Case::IsNotLoggedIn
-        | Case::IsSlowedDownOnce
-        | Case::IsSlowedDown
-        | Case::IsSlowedDownForLong
-        | Case::IsOverloaded
-        | Case::BreaksOffOnce
-        | Case::BreaksOff
-        | Case::IsUsedUp
-        | Case::Stays
-        | Case::LeavesProcess
-        | Case::SaysSecret
-        | Case::Hears
-        | Case::IsCounted
-        | Case::CallsSessionTools => claude::script(case, work),
+    if case == Case::Writes {
+        return writes(&work.join("written"));
     }
+    if case == Case::Works {
+        return works();
+    }
+    // It is asked for a result again in a prompt of its own.
+    let again = if case == Case::GivesWrongResultFirst { AGAIN } else { "" };
+    format!("{again}{}", claude::script(case, work))
 }
 
 /// Says something first: that a command runs is told a moment after it does.
@@ -64,7 +48,7 @@ fn writes(file: &Path) -> String {
 [[default.turn]]
 tools = [
     {{ name = "apply_patch", input = {{ input = "*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n" }} }},
-    {{ name = "exec_command", input = {{ cmd = "echo x > {path}" }} }}
+    {{ name = "exec_command", input = {{ cmd = "echo x > '{path}'" }} }}
 ]
 [[default.turn]]
 text = "It is done."

@@ -7,30 +7,7 @@ use super::stage::Case;
 
 /// The cases are those of Claude Code; only the tools have other names.
 pub(super) fn script(case: Case, work: &Path) -> String {
-    match case {
-        Case::Writes => writes(&work.join("written")),
-        Case::Answers
-        | Case::GivesResult
-        | Case::GivesWrongResultFirst
-        | Case::GivesWrongResultAlways
-        | Case::NeverEnds
-        | Case::IsExpensive
-        | Case::IsNotLoggedIn
-        | Case::IsSlowedDownOnce
-        | Case::IsSlowedDown
-        | Case::IsSlowedDownForLong
-        | Case::IsOverloaded
-        | Case::BreaksOffOnce
-        | Case::BreaksOff
-        | Case::IsUsedUp
-        | Case::Stays
-        | Case::Works
-        | Case::LeavesProcess
-        | Case::SaysSecret
-        | Case::Hears
-        | Case::IsCounted
-        | Case::CallsSessionTools => claude::script(case, work),
-    }
+    if case == Case::Writes { writes(&work.join("written")) } else { claude::script(case, work) }
 }
 
 /// Asks for tools whether they are offered or not.
@@ -41,7 +18,7 @@ fn writes(file: &Path) -> String {
 [[default.turn]]
 tools = [
     {{ name = "write", input = {{ filePath = "{path}", content = "x" }} }},
-    {{ name = "bash", input = {{ command = "echo x > {path}", description = "write" }} }},
+    {{ name = "bash", input = {{ command = "echo x > '{path}'", description = "write" }} }},
     {{ name = "task", input = {{ description = "write", prompt = "write", subagent_type = "general" }} }}
 ]
 [[default.turn]]

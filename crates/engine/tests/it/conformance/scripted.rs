@@ -1,6 +1,6 @@
 //! What the scripted agent does, for each case.
 
-use super::stage::{Case, LEAVE, PRINT_SECRET, RESET, SECRET, STAND, STAND_BY};
+use super::stage::{Case, FAIL, FLOOD, LEAVE, PRINT_SECRET, RESET, SECRET, STAND, STAND_BY};
 
 const GOES_ON: &str = r#"
 [[scenario]]
@@ -31,6 +31,8 @@ pub(super) fn script(case: Case) -> String {
         Case::IsUsedUp => does(&format!("{{ usage-limit = {{ resets-at = {RESET} }} }}")),
         Case::Hears => does(&format!("{{ run = '''{STAND_BY}''' }}, {{ hear = {{}} }}")),
         Case::Works => does(&format!("{{ say = 'Starting.' }}, {{ run = '''{STAND}''' }}, {done}")),
+        Case::Fails => runs(FAIL, done),
+        Case::Floods => runs(FLOOD, done),
         Case::LeavesProcess => runs(LEAVE, done),
         Case::Writes => does(&format!("{{ write = {{ path = 'written', content = 'x' }} }}, {{ run = 'echo x > written' }}, {done}")),
         Case::SaysSecret => runs(PRINT_SECRET, &format!("{{ say = 'It printed {SECRET}' }}")),

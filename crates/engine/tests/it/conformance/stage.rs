@@ -50,6 +50,10 @@ pub(crate) enum Case {
     Stays,
     /// A tool writes its pid to the file `pid` and does not end; when the agent goes on, it says `Going on.`
     Works,
+    /// A tool says that something is broken, and fails.
+    Fails,
+    /// A tool prints 20 MB.
+    Floods,
     /// A tool leaves a process whose pid is in the file `far`.
     LeavesProcess,
     /// It tries to write the file `written` with all that it has.
@@ -76,6 +80,10 @@ pub(crate) const PRINT_SECRET: &str =
 pub(crate) const LEAVE: &str = "setsid sleep 1000 >/dev/null 2>&1 & echo $! > far";
 /// Stands still until it may go on.
 pub(crate) const STAND_BY: &str = "echo $$ > pid; until [ -e go ]; do sleep 0.02; done";
+/// Fails.
+pub(crate) const FAIL: &str = "echo 'it is broken' >&2; exit 3";
+/// Prints 20 MB.
+pub(crate) const FLOOD: &str = "yes 'what nobody reads' | head -c 20000000";
 /// Stands still.
 pub(crate) const STAND: &str = "echo $$ > pid; sleep 1000";
 
