@@ -140,7 +140,7 @@ fn a_login_that_is_refused_is_told_at_once_and_costs_no_turn() {
 
     let step = step_of(&world);
     assert_eq!(ends(&step)[0], (Work::Agent(1), "refused"), "{output}");
-    assert!(output.stderr.contains("agent 1 gave no answer: Failed to authenticate. API Error: 401"), "{output}");
+    assert!(output.stderr.contains("agent 1 gave no answer: the provider refuses the login (API Error: 401)"), "{output}");
     assert_eq!(made(&world), [""; 0]);
     assert!(report(&step, Work::Agent(1)).duration_ms < 30_000);
     wait_for_nothing_left(&world);

@@ -25,9 +25,9 @@ const QUIET: [(&str, &str); 4] = [
 /// The file that names the server of the session's tools, among the engine's own.
 const SERVERS: &str = "servers.json";
 
-/// How often a request is sent again. The client does that even with a login that is refused, and its waits double: with
-/// three, a wrong key is known after four seconds; with its own ten, after two minutes and a half. A provider that is
-/// overloaded for longer parks the run instead, which costs no attempt.
+/// How often a request is sent again, where the client's own ten take two minutes and a half. A provider that is overloaded
+/// for longer parks the run instead, which costs no attempt. A login that is refused twice is given up before that, by the
+/// reader.
 const RETRIES: &str = "3";
 
 /// What the session host starts for this task.

@@ -28,6 +28,8 @@ pub(super) struct Refusal {
     status: Option<u16>,
     /// The quota is used up, until then.
     pub(super) quota: Option<Option<Timestamp>>,
+    /// The status with which the provider refused the login again, so that the client was told to give up.
+    pub(super) shut_out: Option<u16>,
 }
 
 impl Refusal {
@@ -57,6 +59,9 @@ pub(super) fn finish(line: &ResultLine<'_>, refusal: &Refusal, spent: Vec<Spendi
 
 fn stop(line: &ResultLine<'_>, refusal: &Refusal) -> Stop {
     let reason = line.terminal_reason.as_deref().unwrap_or_default();
+    if let Some(status) = refusal.shut_out {
+        return Stop::Refused(format!("the provider refuses the login (API Error: {status})"));
+    }
     match (line.subtype.as_ref(), reason) {
         ("error_max_turns", _) | (_, "max_turns") => Stop::TurnLimit,
         ("error_max_budget_usd", _) | (_, "budget_exhausted") => Stop::Budget,

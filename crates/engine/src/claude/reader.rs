@@ -163,7 +163,7 @@ impl ClaudeReader {
             Weight::Result => self.result(&parsed(line)?, events),
             Weight::Quota => self.quota(&parsed::<QuotaLine>(line)?.rate_limit_info, events),
             Weight::Started => events.push(started(parsed(line)?)?),
-            Weight::Retrying => events.push(retrying(&parsed(line)?)),
+            Weight::Retrying => self.retries(&parsed(line)?, events),
             Weight::Asking => self.asked(&parsed(line)?, events),
             Weight::MessageState => self.message_state(&parsed(line)?, events),
             Weight::Working => events.push(whole(line, AgentEvent::Working)?),
@@ -214,6 +214,15 @@ impl ClaudeReader {
             }
         }
         events.push(AgentEvent::Finished(finish));
+    }
+
+    /// A login that was refused once may only have to be renewed, which the client does. One that is refused again stays
+    /// refused, and the client's waits would only grow.
+    fn retries(&mut self, line: &SystemLine, events: &mut Vec<AgentEvent>) {
+        if matches!(line.error_status, Some(401 | 403)) && line.attempt >= Some(2) && self.refusal.shut_out.is_none() && self.interrupt() {
+            self.refusal.shut_out = line.error_status;
+        }
+        events.push(retrying(line));
     }
 
     fn asked(&mut self, line: &ControlLine<'_>, events: &mut Vec<AgentEvent>) {
@@ -336,6 +345,22 @@ mod tests {
 
     fn is_end(events: &[AgentEvent]) -> bool {
         matches!(events, [AgentEvent::Finished(finish)] if finish.stop == Stop::Done)
+    }
+
+    #[test]
+    fn a_login_that_is_refused_twice_is_given_up_and_one_that_is_refused_once_is_not() {
+        let mut reader = begun(Access::Full, Permission::Bypass);
+        let refused = |attempt: u32| format!(r#"{{"type":"system","subtype":"api_retry","attempt":{attempt},"error_status":401}}"#);
+        let broken_off = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_streaming"}"#;
+
+        read(&mut reader, &refused(1));
+        assert_eq!(spoken(&mut reader), [Value::Null; 0]);
+        read(&mut reader, &refused(2));
+        assert_eq!(spoken(&mut reader)[0]["request"]["subtype"], "interrupt");
+
+        let end = read(&mut reader, broken_off);
+        let [AgentEvent::Finished(finish)] = end.as_slice() else { panic!("{end:?}") };
+        assert!(matches!(&finish.stop, Stop::Refused(reason) if reason.contains("401")), "{finish:?}");
     }
 
     #[test]
