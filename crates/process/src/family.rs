@@ -23,7 +23,7 @@ pub use walk::{ancestors, children, descendants, descendants_if, descends_from, 
 
 use crate::ProcessIdentity;
 use crate::child::{self, to_timespec};
-use crate::proc_files::{self, Stat};
+use crate::proc_files::{self, Environment, Stat};
 
 /// Makes this process the one that orphaned descendants are handed to.
 ///
@@ -76,16 +76,24 @@ pub fn is_own_child(pid: u32) -> bool {
 pub fn marked(variable: &str, has: impl Fn(&[u8]) -> bool) -> Vec<ProcessIdentity> {
     let mut environment = Vec::new();
     let mut found = Vec::new();
-    let mut open = proc_files::all_pids();
+    // With how often in a row each had an empty environment.
+    let mut open: Vec<(u32, u32)> = proc_files::all_pids().into_iter().map(|pid| (pid, 0)).collect();
     let begun = Instant::now();
     loop {
-        open.retain(|&pid| match mark_of(pid, &mut environment, variable, &has) {
+        open.retain_mut(|(pid, empty)| match mark_of(*pid, &mut environment, variable, &has) {
             Mark::Carried(identity) => {
                 found.push(identity);
                 false
             }
             Mark::Missing => false,
-            Mark::NotYet => true,
+            Mark::NotYet => {
+                *empty = 0;
+                true
+            }
+            Mark::Empty => {
+                *empty += 1;
+                *empty < EMPTY_FOR_GOOD
+            }
         });
         if open.is_empty() || begun.elapsed() >= LONGEST_EXEC {
             return found;
@@ -100,6 +108,8 @@ enum Mark {
     Missing,
     /// It is in the middle of an exec, in which a process has no environment.
     NotYet,
+    /// It has an empty environment, or is at the end of an exec.
+    Empty,
 }
 
 fn mark_of(pid: u32, environment: &mut Vec<u8>, variable: &str, has: impl Fn(&[u8]) -> bool) -> Mark {
@@ -116,8 +126,12 @@ fn mark_of(pid: u32, environment: &mut Vec<u8>, variable: &str, has: impl Fn(&[u
             Some(identity) if identity.is_alive() => Mark::NotYet,
             Some(_) | None => Mark::Missing,
         },
-        (false, true) if Stat::of(pid).is_some_and(|stat| !stat.has_no_environment) => Mark::NotYet,
-        (false, _) => Mark::Missing,
+        (false, true) => match Stat::of(pid).map(|stat| stat.environment) {
+            Some(Environment::Unread) => Mark::NotYet,
+            Some(Environment::Empty) => Mark::Empty,
+            Some(Environment::None) | None => Mark::Missing,
+        },
+        (false, false) => Mark::Missing,
     }
 }
 
@@ -140,6 +154,10 @@ pub fn end_marked(variable: &str, has: impl Fn(&[u8]) -> bool, grace: Duration) 
 const IN_AN_EXEC: Duration = Duration::from_millis(1);
 /// An exec takes microseconds; what is still without an environment then is none of ours.
 const LONGEST_EXEC: Duration = Duration::from_secs(2);
+
+/// An environment that is empty at so many looks in a row is not just being filled. Looks and not time are counted: on a
+/// busy machine this process may have had none meanwhile.
+const EMPTY_FOR_GOOD: u32 = 20;
 
 /// Waits until one of the processes ends or the time is over.
 pub fn wait_for_end(pidfds: &[BorrowedFd<'_>], limit: Duration) {

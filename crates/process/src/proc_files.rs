@@ -22,12 +22,28 @@ pub(crate) struct Stat {
     pub(crate) threads: u64,
     /// When it was started, in clock ticks since the boot.
     pub(crate) start_ticks: u64,
-    /// Whether it has no environment and gets none: it is no program, or was started with an empty one. In the middle of an
-    /// exec there is none either, but not for long. Nothing is known of processes that are not ours to look into.
-    pub(crate) has_no_environment: bool,
+    /// Whether it is on its way out. It has given up its memory then, its environment included, and is not dead yet.
+    pub(crate) is_exiting: bool,
+    /// What is known of its environment.
+    pub(crate) environment: Environment,
 }
 
+/// Whether a process whose environment reads as empty has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Environment {
+    /// It never gets one: it is no program, or no more.
+    None,
+    /// An empty one, or one that is just being filled at the end of an exec, which looks the same for a moment.
+    Empty,
+    /// It has one, or gets one in the middle of an exec. Nothing is known of processes that are not ours to look into.
+    Unread,
+}
+
+/// Set in the flags of a process that is on its way out, for as long as Linux has had them.
+const EXITING: u64 = 4;
+
 /// Places of fields behind the name, as proc(5) lists them, counted from 0.
+const FLAGS: usize = 6;
 const VIRTUAL_MEMORY: usize = 20;
 const ENVIRONMENT_BEGIN: usize = 47;
 const ENVIRONMENT_END: usize = 48;
@@ -54,8 +70,12 @@ impl Stat {
             group: fields.get(2)?.parse().ok()?,
             threads: fields.get(17)?.parse().ok()?,
             start_ticks: fields.get(19)?.parse().ok()?,
-            has_no_environment: field(VIRTUAL_MEMORY) == "0"
-                || (field(ENVIRONMENT_END) != "0" && field(ENVIRONMENT_END) == field(ENVIRONMENT_BEGIN)),
+            is_exiting: field(FLAGS).parse().is_ok_and(|flags: u64| flags & EXITING != 0),
+            environment: match (field(VIRTUAL_MEMORY), field(ENVIRONMENT_BEGIN), field(ENVIRONMENT_END)) {
+                ("0", _, _) => Environment::None,
+                (_, begin, end) if end != "0" && begin == end => Environment::Empty,
+                (_, _, _) => Environment::Unread,
+            },
         })
     }
 
@@ -131,8 +151,18 @@ pub(crate) fn executable_name(pid: u32) -> Option<OsString> {
 }
 
 /// The value of `variable` in an environment as `/proc/<pid>/environ` holds it.
+///
+/// Bash ends each name where its `=` is while it reads it, in the very memory that is shown here, and puts the `=` back.
 pub(crate) fn value_in<'a>(environment: &'a [u8], variable: &str) -> Option<&'a [u8]> {
-    environment.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(variable.as_bytes())?.strip_prefix(b"="))
+    let mut entries = environment.split(|&byte| byte == 0);
+    while let Some(entry) = entries.next() {
+        match entry.strip_prefix(variable.as_bytes()) {
+            Some([]) => return entries.next(),
+            Some([b'=', value @ ..]) => return Some(value),
+            Some(_) | None => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -141,12 +171,20 @@ mod tests {
 
     #[test]
     fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
-        let line = b"42 (a) S) R 7 8 9 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 98765 1 2";
+        let line = b"42 (a) S) R 7 8 9 0 -1 4194564 1 0 0 0 0 0 0 0 20 0 3 0 98765 1 2";
 
         let stat = Stat::parse(line);
 
-        let expected =
-            Stat { name: b"a) S".to_vec(), state: b'R', parent: 7, group: 8, threads: 3, start_ticks: 98765, has_no_environment: false };
+        let expected = Stat {
+            name: b"a) S".to_vec(),
+            state: b'R',
+            parent: 7,
+            group: 8,
+            threads: 3,
+            start_ticks: 98765,
+            is_exiting: true,
+            environment: Environment::Unread,
+        };
         assert_eq!(stat, Some(expected));
     }
 
@@ -155,22 +193,25 @@ mod tests {
         let of = |memory: &str, begin: &str, end: &str| {
             let middle = "0 ".repeat(26);
             let line = format!("42 (a) S 7 8 9 0 -1 0 1 0 0 0 0 0 0 0 20 0 3 0 98765 {memory} {middle}{begin} {end}");
-            Stat::parse(line.as_bytes()).unwrap().has_no_environment
+            Stat::parse(line.as_bytes()).unwrap().environment
         };
 
-        assert!(of("0", "0", "0"), "a thread of the kernel");
-        assert!(of("4096", "140", "140"), "an empty one");
-        assert!(!of("4096", "0", "0"), "in the middle of an exec");
-        assert!(!of("4096", "140", "150"));
+        assert_eq!(of("0", "0", "0"), Environment::None, "a thread of the kernel");
+        assert_eq!(of("4096", "140", "140"), Environment::Empty);
+        assert_eq!(of("4096", "0", "0"), Environment::Unread, "in the middle of an exec");
+        assert_eq!(of("4096", "140", "150"), Environment::Unread);
     }
 
     #[test]
     fn a_leader_that_ended_before_its_threads_is_not_dead() {
-        let of = |state, threads| Stat { name: Vec::new(), state, parent: 1, group: 1, threads, start_ticks: 1, has_no_environment: false };
+        let of = |state: char, threads: u64| {
+            let line = format!("42 (a) {state} 7 8 9 0 -1 0 1 0 0 0 0 0 0 0 20 0 {threads} 0 98765 1 2");
+            Stat::parse(line.as_bytes()).unwrap()
+        };
 
-        assert!(of(b'Z', 1).is_dead());
-        assert!(!of(b'Z', 2).is_dead());
-        assert!(!of(b'S', 1).is_dead());
+        assert!(of('Z', 1).is_dead());
+        assert!(!of('Z', 2).is_dead());
+        assert!(!of('S', 1).is_dead());
     }
 
     #[test]
@@ -179,5 +220,10 @@ mod tests {
 
         assert_eq!(value_in(environment, "MARK"), Some(&b"a:b"[..]));
         assert_eq!(value_in(environment, "ARK"), None);
+    }
+
+    #[test]
+    fn a_variable_that_bash_is_reading_is_found_too() {
+        assert_eq!(value_in(b"PATH=/bin\0MARK\0a:b\0PWD=/\0", "MARK"), Some(&b"a:b"[..]));
     }
 }

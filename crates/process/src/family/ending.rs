@@ -176,12 +176,19 @@ impl Sweep<'_, '_> {
     /// What is alive now and can be signalled. Reaps what is not.
     fn look(&mut self) -> Vec<ProcessIdentity> {
         let mut alive = (self.find)();
-        let found: BTreeSet<&ProcessIdentity> = alive.iter().collect();
+        let found: BTreeSet<ProcessIdentity> = alive.iter().cloned().collect();
         for (identity, pidfd) in &mut self.seen {
-            if !found.contains(identity) && !self.denied.contains(identity) && self.gone.insert(identity.clone()) {
-                *pidfd = None;
-                reap_orphan(identity.pid);
+            if found.contains(identity) || self.denied.contains(identity) || self.gone.contains(identity) {
+                continue;
             }
+            // What is on its way out has lost its marker with its memory, and is not dead yet.
+            if identity.stat().is_some_and(|stat| stat.is_exiting && !stat.is_dead()) {
+                alive.push(identity.clone());
+                continue;
+            }
+            self.gone.insert(identity.clone());
+            *pidfd = None;
+            reap_orphan(identity.pid);
         }
         alive.retain(|identity| !self.denied.contains(identity));
         alive
