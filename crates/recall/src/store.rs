@@ -10,10 +10,15 @@ mod diagnosis;
 mod document;
 mod error;
 mod folder;
+mod own;
+mod replacements;
 
 pub use contents::{Added, Contents};
 pub use damage::Damage;
 pub use diagnosis::{Problem, Weight};
 pub use document::{Entry, FileKind};
+pub(crate) use document::{MARK, is_header};
 pub use error::StoreError;
+pub(crate) use folder::read_ordinary;
 pub use folder::{Effect, Folder};
+pub(crate) use own::{read_own_file, read_own_folder};

@@ -24,7 +24,8 @@ impl From<StoreError> for Report {
 
 impl From<ImportError> for Report {
     fn from(error: ImportError) -> Self {
-        match &error {
+        match error {
+            ImportError::File(error) => error.into(),
             ImportError::Unreadable { .. } => Self::failed_to(Kind::Environment, &error),
             ImportError::Unknown { .. } => Self::from_error(Kind::User, &error),
         }

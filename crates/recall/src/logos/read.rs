@@ -41,7 +41,7 @@ enum Form {
 }
 
 impl Import {
-    fn take(&mut self, place: String, found: Line) {
+    pub(super) fn take(&mut self, place: String, found: Line) {
         match found.record.check() {
             Ok(()) => self.found.push(found),
             Err(missing) => self.skipped.push(Skipped { place, text: found.record.route, why: missing.to_string() }),
@@ -61,6 +61,7 @@ fn read_ours(inside: &str, found: &mut Line) {
     let told = trailer::read(inside, &mut found.record, &mut found.remarks);
     found.record.id = told.id.unwrap_or_else(|| RecordId::from_bits(0));
     found.record.polarity = told.polarity.unwrap_or(found.record.polarity);
+    found.record.approval = told.approval.unwrap_or(found.record.approval);
 }
 
 /// Reads a list: bullets, numbered lines, or just lines. Headings and comments are left out. Lines of our own form bring

@@ -1,14 +1,15 @@
 //! Finding what is to be imported.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::PROCEDURES;
 use super::read::{Import, checkpoint, procedures, read_list};
-use crate::line::bullet;
+use crate::line::{Line, bullet};
 use crate::record::Polarity;
-use crate::store::FileKind;
+use crate::store::{Entry, FileKind, MARK, StoreError, is_header, read_ordinary, read_own_file, read_own_folder};
 
 /// Why nothing can be imported.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,9 @@ pub enum ImportError {
         /// The folder.
         path: PathBuf,
     },
+    /// A file is damaged, no ordinary file, or can't be read.
+    #[error(transparent)]
+    File(#[from] StoreError),
 }
 
 /// Reads a vault, a folder of memory, or a list. `polarity` is that of a list's lines.
@@ -36,25 +40,41 @@ pub enum ImportError {
 /// Something can't be read, or is nothing that we know.
 pub fn import(path: &Path, polarity: Option<Polarity>) -> Result<Import, ImportError> {
     if !path.is_dir() {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        return Ok(read_list(&name, &text_of(path)?, polarity.or_else(|| by_name(&name))));
+        return file(path, polarity);
     }
     if path.join("memories").is_dir() || path.join("sessions").is_dir() {
         return vault(path);
     }
-    let ours: Vec<PathBuf> =
-        [FileKind::Works, FileKind::Fails].iter().map(|kind| path.join(kind.name())).filter(|file| file.is_file()).collect();
-    if ours.is_empty() {
+    if FileKind::ALL.iter().all(|kind| path.join(kind.name()).symlink_metadata().is_err()) {
         return Err(ImportError::Unknown { path: path.to_owned() });
     }
-    let mut import = Import::default();
-    for file in ours {
-        let more = self::import(&file, None)?;
-        import.found.extend(more.found);
-        import.skipped.extend(more.skipped);
-        import.placeholders += more.placeholders;
+    Ok(own(path, read_own_folder(path)?))
+}
+
+fn file(path: &Path, polarity: Option<Polarity>) -> Result<Import, ImportError> {
+    let bytes = read_ordinary(path)?;
+    let text = text(&bytes);
+    if is_own(path, &text) {
+        return Ok(own(path, read_own_file(path, &bytes)?));
     }
-    Ok(import)
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(read_list(&name, &text, polarity.or_else(|| by_name(&name))))
+}
+
+/// Whether it is a file of a folder of memory, or a copy of one. What somebody wrote by hand has no header.
+fn is_own(path: &Path, text: &str) -> bool {
+    let is_named = FileKind::ALL.iter().any(|kind| path.ends_with(Path::new("proctor/memory").join(kind.name())));
+    is_named || text.lines().any(is_header)
+}
+
+fn own(path: &Path, entries: Vec<Entry>) -> Import {
+    let mut import = Import::default();
+    for Entry { record, remarks, file, line, body, .. } in entries {
+        let file = if path.is_dir() { path.join(file.name()) } else { path.to_owned() };
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        import.take(format!("{name}:{line}"), Line { record, body, remarks });
+    }
+    import
 }
 
 fn by_name(name: &str) -> Option<Polarity> {
@@ -117,8 +137,11 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>, ImportError> {
     Ok(paths)
 }
 
-/// The text of a file; bytes that are no text are shown as such, so that one of them does not hide all the others.
 fn text_of(path: &Path) -> Result<String, ImportError> {
-    let bytes = fs::read(path).map_err(|source| ImportError::Unreadable { path: path.to_owned(), source })?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(text(&read_ordinary(path)?).into_owned())
+}
+
+/// Bytes that are no text are shown as such, so that one of them does not hide all the others.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes.strip_prefix(MARK.as_bytes()).unwrap_or(bytes))
 }

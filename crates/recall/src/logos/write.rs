@@ -7,7 +7,7 @@ use super::{ESCAPED, FORM, FROM, KEPT, OURS, PROCEDURES, SECTION};
 use crate::escape::{protect, unescape};
 use crate::line::body;
 use crate::line::{join, trailer};
-use crate::record::{Polarity, Record};
+use crate::record::{Approval, Polarity, Record};
 use crate::store::Entry;
 
 /// A file that is to be written, with its path in the vault.
@@ -51,7 +51,8 @@ fn line_of(entry: &Entry) -> (String, bool) {
 fn our_pairs(record: &Record, is_escaped: bool) -> Vec<String> {
     let form = is_escaped.then(|| format!("{FORM}={ESCAPED}"));
     let has_more = !record.files.is_empty() || !record.dependencies.is_empty() || record.supersedes.is_some();
-    let is_theirs = !has_more && record.from.as_deref().is_some_and(|from| from.starts_with(FROM));
+    // A vault knows no approval, so what does not count says so in our words.
+    let is_theirs = !has_more && record.approval == Approval::Active && record.from.as_deref().is_some_and(|from| from.starts_with(FROM));
     let bare = Record { other: Vec::new(), ..record.clone() };
     let comment = trailer::write(&bare);
     let inside = comment.trim_start_matches("<!-- proctor ").trim_end_matches(" -->");

@@ -6,6 +6,7 @@ use proctor_domain::RecordId;
 
 use super::document::{Document, Entry, FileKind, derived_id};
 use super::error::StoreError;
+use super::replacements::Replacements;
 use crate::line::{Line, body, trailer};
 use crate::record::{Approval, Record};
 
@@ -58,8 +59,8 @@ impl Contents {
 
     /// The ids of records that an active one replaces.
     pub fn replaced(&self) -> HashSet<RecordId> {
-        let active = self.entries().filter(|entry| entry.record.approval == Approval::Active && entry.is_complete());
-        active.filter_map(|entry| entry.record.supersedes.clone()).collect()
+        let replacements = Replacements::among(self.entries());
+        replacements.replaced().cloned().collect()
     }
 
     /// The record with this id, or with the only id that begins so; the prefix may be left out.
@@ -86,9 +87,15 @@ impl Contents {
     fn same(&self, record: &Record) -> Option<&Entry> {
         let body = body::write(record);
         let is_near = |entry: &&Entry| {
-            (entry.record.polarity, &entry.record.project, &entry.record.route) == (record.polarity, &record.project, &record.route)
+            let other = &entry.record;
+            (other.polarity, self.project_of(other), &other.route) == (record.polarity, self.project_of(record), &record.route)
         };
         self.entries().filter(is_near).find(|entry| body::write(&entry.record) == body)
+    }
+
+    /// The repository that a record belongs to, named or not.
+    fn project_of<'record>(&'record self, record: &'record Record) -> Option<&'record str> {
+        record.project.as_deref().or(self.project.as_deref())
     }
 
     /// Adds a record to the file that its approval and polarity say. It gets an id here, unless it has one that is free.
@@ -191,30 +198,23 @@ fn seed(record: &Record, body: &str) -> String {
 
 /// Sees to it that no id is there twice.
 ///
-/// Whoever was killed while a record went from one file to another left it in both. A rejection is the later word than
-/// what it rejects, and an approval than what it approves, so one of the two goes; any other twin gets an id of its own.
+/// Whoever was killed while a record went from one file to another left it in both. What counts wins, also over its own
+/// rejection: any line can be copied into the file of proposals, so a line there takes nothing away from another file. Any
+/// other twin gets an id of its own, and again what counts keeps the one that it has.
 fn settle_twins(documents: &mut [Document]) {
-    let is_pending = |document: &&Document| document.kind == FileKind::Pending;
-    let active: HashSet<(&RecordId, &str)> = documents
+    let is_pending = |document: &Document| document.kind == FileKind::Pending;
+    let counting: HashSet<(RecordId, String)> = documents
         .iter()
         .filter(|document| !is_pending(document))
         .flat_map(Document::entries)
-        .map(|entry| (&entry.record.id, entry.body.as_str()))
+        .map(|entry| (entry.record.id.clone(), entry.body.clone()))
         .collect();
-    let waiting = documents.iter().filter(is_pending).flat_map(Document::entries);
-    let both: Vec<(RecordId, Approval)> = waiting
-        .filter(|entry| active.contains(&(&entry.record.id, entry.body.as_str())))
-        .map(|entry| (entry.record.id.clone(), entry.record.approval))
-        .collect();
-    for document in documents.iter_mut() {
-        for (id, approval) in &both {
-            if (*approval == Approval::Rejected) != (document.kind == FileKind::Pending) {
-                document.remove(id);
-            }
-        }
+    for document in documents.iter_mut().filter(|document| is_pending(document)) {
+        document.remove_where(|entry| counting.contains(&(entry.record.id.clone(), entry.body.clone())));
     }
+    let (pending, counting): (Vec<&mut Document>, Vec<&mut Document>) = documents.iter_mut().partition(|document| is_pending(document));
     let mut taken = HashSet::new();
-    for entry in documents.iter_mut().flat_map(Document::entries_mut) {
+    for entry in counting.into_iter().chain(pending).flat_map(Document::entries_mut) {
         if taken.contains(&entry.record.id) {
             entry.record.id = derived_id(entry.record.polarity, &entry.body, |id| taken.contains(id));
         }

@@ -30,6 +30,9 @@ pub enum Damage {
     /// A link, a folder, a pipe.
     #[error("it is no ordinary file")]
     NotAFile,
+    /// More than memory ever holds.
+    #[error("it is longer than 256 MiB")]
+    TooLong,
 }
 
 impl Damage {
@@ -41,6 +44,7 @@ impl Damage {
             Self::OpenComment { .. } => "restore it, say with `git checkout -p`; if nothing is missing, close the comment",
             Self::Empty => "restore it, say with `git checkout`; if it is to hold nothing, remove it",
             Self::NotText { .. } => "restore it, say with `git checkout -p`, or save it as UTF-8",
+            Self::TooLong => "take out what does not belong there",
             Self::NotAFile => "put an ordinary file in its place, or remove it",
         }
     }

@@ -11,6 +11,7 @@ use proctor_process::durable;
 use super::document::{Document, Entry, FileKind};
 use super::error::StoreError;
 use super::folder::{Folder, read_file};
+use super::replacements::Replacements;
 use crate::cap::CAP;
 use crate::hygiene::{Mask, is_hidden};
 use crate::line::Remark;
@@ -76,13 +77,21 @@ pub(super) fn diagnose(folder: &Folder, now: Timestamp) -> Result<Vec<Problem>, 
             });
         }
     }
+    // What counts has the older right to an id, so it is the other that is named.
+    documents.sort_by_key(|document| document.kind == FileKind::Pending);
     let entries: Vec<&Entry> = documents.iter().flat_map(Document::entries).collect();
+    let replacements = Replacements::among(entries.iter().copied());
     let ids: HashSet<&RecordId> = entries.iter().map(|entry| &entry.record.id).collect();
     let mask = Mask::default();
     let mut seen: HashMap<&RecordId, &Entry> = HashMap::new();
     for entry in &entries {
         let twin = entry.written_id.as_ref().and_then(|id| seen.insert(id, entry));
         problems.extend(of_entry(entry, twin, now, &mask).into_iter().map(|(weight, sentence)| problem(folder, entry, weight, sentence)));
+        problems.extend(twin.filter(|twin| is_rejection_of(entry, twin)).map(|twin| rejected_twin(folder, entry, twin)));
+        problems.extend(replacements.in_a_loop(&entry.record.id).map(|old| {
+            let sentence = format!("it replaces itself, by way of {old}; in a loop nothing is replaced");
+            problem(folder, entry, Weight::Wrong, sentence)
+        }));
         let unknown = entry.record.supersedes.as_ref().filter(|id| !ids.contains(id));
         problems.extend(unknown.map(|id| problem(folder, entry, Weight::Note, format!("it replaces {id}, which is not there"))));
     }
@@ -100,6 +109,19 @@ fn problem(folder: &Folder, entry: &Entry, weight: Weight, sentence: String) -> 
     Problem { weight, path: folder.file(entry.file), line: Some(entry.line), id: Some(entry.record.id.clone()), sentence, remedy: None }
 }
 
+/// Whether a rejection stands beside the same record where it counts.
+fn is_rejection_of(entry: &Entry, twin: &Entry) -> bool {
+    let is_here = |entry: &Entry| entry.file == FileKind::Pending;
+    entry.record.approval == Approval::Rejected && is_here(entry) && !is_here(twin) && entry.body == twin.body
+}
+
+fn rejected_twin(folder: &Folder, entry: &Entry, twin: &Entry) -> Problem {
+    let place = format!("{}:{}", twin.file.name(), twin.line);
+    let sentence = format!("it is rejected here and counts in {place}; it counts, and the next change takes this line out");
+    let remedy = format!("if it is not to count, `proctor memory reject {}`", twin.record.id);
+    Problem { remedy: Some(remedy), ..problem(folder, entry, Weight::Wrong, sentence) }
+}
+
 fn of_entry(entry: &Entry, twin: Option<&Entry>, now: Timestamp, mask: &Mask) -> Vec<(Weight, String)> {
     let record = &entry.record;
     let mut found: Vec<(Weight, String)> = Vec::new();
@@ -107,13 +129,14 @@ fn of_entry(entry: &Entry, twin: Option<&Entry>, now: Timestamp, mask: &Mask) ->
         found.push((Weight::Wrong, format!("it is no record: {missing}")));
     }
     found.extend(entry.remarks.iter().map(|remark| (weight_of(remark), remark.to_string())));
-    if let Some(twin) = twin {
+    if let Some(twin) = twin.filter(|twin| !is_rejection_of(entry, twin)) {
         let other = format!("{}:{}", twin.file.name(), twin.line);
-        found.push(match (twin.body == entry.body, twin.file == entry.file) {
-            (true, false) => (Weight::Note, format!("a change was cut short: the same record is in {other}; the next change ends it")),
-            (true, true) | (false, _) => (Weight::Wrong, format!("its id is that of {other} too; the next change gives it its own")),
+        let is_on_its_way = entry.file == FileKind::Pending && twin.file != FileKind::Pending;
+        found.push(match (twin.body == entry.body, is_on_its_way) {
+            (true, true) => (Weight::Note, format!("a change was cut short: the same record is in {other}; the next change ends it")),
+            (true, false) | (false, _) => (Weight::Wrong, format!("its id is that of {other} too; the next change gives it its own")),
         });
-    } else if !entry.has_id() {
+    } else if !entry.has_id() && twin.is_none() {
         found.push(match record.other.iter().any(|(key, _)| key == "id-was") {
             true => (Weight::Note, "its id is none; the next change gives it one".to_owned()),
             false => (Weight::Note, "it was written by hand; the next change gives it an id".to_owned()),
@@ -121,9 +144,6 @@ fn of_entry(entry: &Entry, twin: Option<&Entry>, now: Timestamp, mask: &Mask) ->
     }
     if record.created.is_some_and(|created| created > now) {
         found.push((Weight::Note, "it is from the future: a clock was wrong, here or where it was written".to_owned()));
-    }
-    if record.approval != Approval::Active && entry.file != FileKind::Pending {
-        found.push((Weight::Wrong, format!("it is {}, although it is in the file of what counts", record.approval.word())));
     }
     if body::write(record).len() > CAP {
         found.push((Weight::Note, format!("it is longer than {CAP} bytes: what is shown of it is cut, and says so")));

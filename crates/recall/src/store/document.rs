@@ -45,7 +45,7 @@ impl FileKind {
         }
     }
 
-    fn heading(self) -> &'static str {
+    pub(super) fn heading(self) -> &'static str {
         match self {
             Self::Works => "# What works, and its trap",
             Self::Fails => "# What fails",
@@ -66,6 +66,13 @@ impl FileKind {
 const VERSION: u32 = 1;
 const HEADER: &str = "<!-- proctor memory ";
 const END: &str = "<!-- end of memory -->";
+/// What some editors put in front of UTF-8.
+pub(crate) const MARK: &str = "\u{feff}";
+
+/// Whether this is the line by which our files are known.
+pub(crate) fn is_header(line: &str) -> bool {
+    line.starts_with(HEADER)
+}
 
 /// A record with the line that it stands in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,6 +123,8 @@ pub(super) struct Document {
     pub(super) kind: FileKind,
     /// Whether a newer version wrote it.
     pub(super) is_newer: bool,
+    /// Whether it begins with the mark that some editors put in front of UTF-8.
+    has_mark: bool,
     pieces: Vec<Piece>,
     line_break: &'static str,
 }
@@ -123,13 +132,20 @@ pub(super) struct Document {
 impl Document {
     /// The file that is not there yet.
     pub(super) fn new(kind: FileKind) -> Self {
-        Self { kind, is_newer: false, pieces: Vec::new(), line_break: "\n" }
+        Self { kind, is_newer: false, has_mark: false, pieces: Vec::new(), line_break: "\n" }
     }
 
     /// Reads a file.
     pub(super) fn read(kind: FileKind, bytes: &[u8]) -> Result<Self, Damage> {
         let text = text(bytes)?;
+        let unmarked = text.strip_prefix(MARK);
+        let has_mark = unmarked.is_some();
+        let text = unmarked.unwrap_or(text);
+        if text.is_empty() {
+            return Err(Damage::Empty);
+        }
         let mut reader = Reader::new(kind, text);
+        reader.document.has_mark = has_mark;
         for (index, line) in text.split_inclusive('\n').enumerate() {
             reader.take(index + 1, line)?;
         }
@@ -181,6 +197,15 @@ impl Document {
         }
     }
 
+    /// Takes lines out.
+    pub(super) fn remove_where(&mut self, is_meant: impl Fn(&Entry) -> bool) {
+        let before = self.pieces.len();
+        self.pieces.retain(|piece| !matches!(piece, Piece::Entry(entry) if is_meant(entry)));
+        if self.pieces.len() < before {
+            self.complete();
+        }
+    }
+
     /// Puts another body, or other metadata, in the place of a record's line.
     pub(super) fn rewrite(&mut self, record: &Record, body: &str) {
         let line_break = self.line_break;
@@ -208,13 +233,12 @@ impl Document {
 
     /// The text of the file.
     pub(super) fn write(&self) -> String {
-        self.pieces
-            .iter()
-            .map(|piece| match piece {
-                Piece::Text(text) => text.as_str(),
-                Piece::Entry(entry) => entry.raw.as_str(),
-            })
-            .collect()
+        let mark = if self.has_mark { MARK } else { "" };
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.as_str(),
+            Piece::Entry(entry) => entry.raw.as_str(),
+        });
+        std::iter::once(mark).chain(pieces).collect()
     }
 
     /// Puts heading and end in place where they are not.
@@ -349,7 +373,8 @@ impl Reader {
         let (mut record, mut remarks) = body::read(RecordId::from_bits(0), polarity, body);
         let told = inside.map(|inside| trailer::read(inside, &mut record, &mut remarks)).unwrap_or_default();
         match self.document.kind {
-            FileKind::Works | FileKind::Fails => record.approval = told.approval.unwrap_or(Approval::Active),
+            // The file decides: whoever moves a line here by hand approves it, and its comment still has the old word.
+            FileKind::Works | FileKind::Fails => record.approval = Approval::Active,
             FileKind::Pending => {
                 let by_fields = if record.trap.is_some() { Polarity::Works } else { Polarity::Fails };
                 record.polarity = told.polarity.unwrap_or(by_fields);

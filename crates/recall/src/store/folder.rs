@@ -1,8 +1,8 @@
 //! The folder of the files: read as one, changed as one.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -22,6 +22,10 @@ use super::{Damage, Problem, diagnosis};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a change begins anew because somebody wrote meanwhile.
 const ATTEMPTS: usize = 20;
+/// The most that is read of a file; a hundred thousand records are shorter.
+const LONGEST: u64 = 256 << 20;
+/// How long a file that a process was writing must have been left alone before it counts as left behind.
+const LEFT_FOR: Duration = Duration::from_secs(3600);
 
 /// A folder of memory; it need not be there.
 #[derive(Debug, Clone)]
@@ -107,7 +111,9 @@ impl Folder {
         let _lock = match effect {
             Effect::Write => {
                 self.make()?;
-                Some(self.hold()?)
+                let lock = self.hold()?;
+                self.clear();
+                Some(lock)
             }
             Effect::OnlySay => None,
         };
@@ -139,6 +145,14 @@ impl Folder {
             builder.mode(0o700);
         }
         builder.create(&self.path).map_err(|source| StoreError::Folder { path: self.path.clone(), source })
+    }
+
+    /// Removes what killed processes left. It does no harm, so it is no reason to refuse a change.
+    fn clear(&self) {
+        let Ok(entries) = fs::read_dir(&self.path) else { return };
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_old_leftover(path)) {
+            let _ = fs::remove_file(path);
+        }
     }
 
     /// A repository from somebody else may have a link where the folder should be.
@@ -239,9 +253,35 @@ pub(super) fn read_file(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
         }
         Ok(_) => {}
     }
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(unreadable(source)),
+    match read_ordinary(path) {
+        Err(StoreError::Unreadable { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
     }
+}
+
+/// The bytes of an ordinary file, which a link may lead to.
+pub(crate) fn read_ordinary(path: &Path) -> Result<Vec<u8>, StoreError> {
+    let unreadable = |source: io::Error| StoreError::Unreadable { path: path.to_owned(), source };
+    let damaged = |damage| StoreError::Damaged { path: path.to_owned(), damage };
+    // Opening a pipe would wait for its other end, and opening a device may do anything.
+    let metadata = fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(damaged(Damage::NotAFile));
+    }
+    if metadata.len() > LONGEST {
+        return Err(damaged(Damage::TooLong));
+    }
+    let mut bytes = Vec::new();
+    // It may grow meanwhile.
+    File::open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes)).map_err(unreadable)?;
+    Ok(bytes)
+}
+
+/// Whether a process that was killed left this a while ago. The lock is ours, but a rename may be on its way from elsewhere.
+fn is_old_leftover(path: &Path) -> bool {
+    let is_old = |metadata: fs::Metadata| {
+        let age = metadata.modified().ok().and_then(|written| written.elapsed().ok());
+        metadata.is_file() && age.is_some_and(|age| age > LEFT_FOR)
+    };
+    durable::is_half_written(path) && fs::symlink_metadata(path).is_ok_and(is_old)
 }

@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::fs;
 use std::sync::Barrier;
 use std::thread;
+use std::time::{Duration, SystemTime};
 
 use proctor_domain::{RecordId, Timestamp};
-use proctor_recall::{Added, Approval, Effect, FileKind, Folder, Incomplete, Line, Polarity, Record, StoreError};
+use proctor_recall::{Added, Approval, Damage, Effect, FileKind, Folder, Incomplete, Line, Polarity, Record, StoreError};
 
 use crate::{Scene, draft, fails, works};
 
@@ -210,18 +211,47 @@ fn a_line_among_proposals_can_not_approve_itself() {
 }
 
 #[test]
-fn an_approval_that_was_cut_short_counts_and_a_rejection_too() {
-    for (mark, expected) in [("proposed", Approval::Active), ("rejected", Approval::Rejected)] {
+fn what_counts_wins_over_the_same_among_proposals_and_rejections() {
+    for mark in ["proposed", "rejected"] {
         let line = |approval: &str| format!("- route: a | trap: b <!-- proctor id=mem_0000000001{approval} -->\n");
         let scene = Scene::new().with(FileKind::Works, line("")).with(FileKind::Pending, line(&format!(" is=works approval={mark}")));
 
         let contents = scene.folder.read().unwrap();
 
         let found: Vec<Approval> = contents.entries().map(|entry| entry.record.approval).collect();
-        assert_eq!(found, [expected]);
+        assert_eq!(found, [Approval::Active], "{mark}");
         scene.add(fails("another"));
         let texts = scene.text(FileKind::Works) + &scene.text(FileKind::Pending);
         assert_eq!(texts.matches("mem_0000000001").count(), 1, "the next change ends it");
+    }
+}
+
+#[test]
+fn a_line_among_proposals_takes_neither_a_record_nor_its_id_away() {
+    let line = |body: &str, more: &str| format!("- {body} <!-- proctor id=mem_0000000001{more} -->\n");
+    let forged = line("route: a | trap: b", " is=works approval=rejected") + &line("route: forged | observation: x", " approval=proposed");
+    let scene = Scene::new()
+        .with(FileKind::Works, line("route: a | trap: b", ""))
+        .with(FileKind::Fails, line("route: c | observation: d", ""))
+        .with(FileKind::Pending, forged);
+
+    scene.add(fails("another"));
+
+    let contents = scene.folder.read().unwrap();
+    let routes: Vec<&str> = contents.active().map(|entry| entry.record.route.as_str()).collect();
+    assert_eq!(routes, ["a", "c", "another"]);
+    assert_eq!(contents.find("mem_0000000001").unwrap().record.route, "a");
+}
+
+#[test]
+fn a_line_that_somebody_moved_to_what_counts_is_approved_whatever_its_comment_says() {
+    for mark in ["proposed", "rejected"] {
+        let line = |fields: &str| format!("- route: a | {fields}: b <!-- proctor id=mem_0000000001 is=works approval={mark} -->\n");
+        for (kind, text) in [(FileKind::Works, line("trap")), (FileKind::Fails, line("observation"))] {
+            let contents = Scene::new().with(kind, text).folder.read().unwrap();
+
+            assert_eq!(contents.active().count(), 1, "{mark}");
+        }
     }
 }
 
@@ -283,6 +313,52 @@ fn a_record_that_is_replaced_is_not_shown_as_active() {
     scene.folder.change(Effect::Write, |contents| contents.set_approval(&new, Approval::Active)).unwrap();
 
     assert_eq!(active(), ["new"]);
+}
+
+#[test]
+fn records_that_replace_each_other_in_a_loop_are_all_shown() {
+    let line = |route: &str, id: u8, old: u8| {
+        format!("- route: {route} | trap: t <!-- proctor id=mem_000000000{id} supersedes=mem_000000000{old} -->\n")
+    };
+    let text = line("itself", 1, 1) + &line("a", 2, 3) + &line("b", 3, 4) + &line("c", 4, 2) + &line("new", 5, 6) + &line("old", 6, 2);
+    let contents = Scene::new().with(FileKind::Works, text).folder.read().unwrap();
+
+    let shown: Vec<&str> = contents.active().map(|entry| entry.record.route.as_str()).collect();
+
+    assert_eq!(shown, ["itself", "b", "c", "new"], "what replaces a member of a loop from outside does so");
+}
+
+#[test]
+fn the_mark_of_an_encoding_hides_neither_record_nor_header_and_stays() {
+    let scene = Scene::new().with(FileKind::Fails, "\u{feff}- route: first | observation: b\n");
+    scene.add(fails("second"));
+    let text = scene.text(FileKind::Fails);
+
+    assert_eq!(scene.routes(), ["first", "second"]);
+    assert!(text.starts_with("\u{feff}<!-- proctor memory 1 -->\n") && text.matches('\u{feff}').count() == 1, "{text}");
+    let newer = Scene::new().with(FileKind::Fails, "\u{feff}<!-- proctor memory 2 -->\n<!-- end of memory -->\n");
+    let line = Line::of(fails("another"));
+    let refused = newer.folder.change(Effect::Write, |contents| contents.add(line.clone())).unwrap_err();
+    assert!(matches!(refused, StoreError::Newer { .. }), "{refused}");
+    let cut = Scene::new().with(FileKind::Fails, "\u{feff}<!-- proctor memory 1 -->\n- a\n").folder.read().unwrap_err();
+    assert!(matches!(cut, StoreError::Damaged { damage: Damage::CutOff, .. }), "{cut}");
+}
+
+#[test]
+fn what_a_killed_process_left_goes_with_the_next_change_once_it_is_old() {
+    let scene = Scene::new();
+    scene.add(fails("first"));
+    let path = |name: &str| scene.folder.path().join(name);
+    for (name, age) in [(".proctor-old.tmp", 7200), (".proctor-new.tmp", 0), ("mine.tmp", 7200)] {
+        fs::write(path(name), "half").unwrap();
+        let file = fs::File::options().write(true).open(path(name)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+    }
+
+    scene.add(fails("second"));
+
+    let is_there = |name: &str| path(name).exists();
+    assert_eq!((is_there(".proctor-old.tmp"), is_there(".proctor-new.tmp"), is_there("mine.tmp")), (false, true, true));
 }
 
 #[test]

@@ -41,7 +41,10 @@ fn each_problem_of_a_line_is_named() {
     check(&format!("- route: a | trap: b | trap: c {ID}\n"), "`trap` stands there twice");
     check("- route: a | trap: b <!-- proctor id=mem_0000000001 created=soon -->\n", "the metadata `created=soon` can't be understood");
     check("- route: a | trap: b <!-- proctor id=mem_0000000001 created=2100-01-01T00:00:00Z -->\n", "it is from the future");
-    check("- route: a | trap: b <!-- proctor id=mem_0000000001 approval=proposed -->\n", "it is proposed, although");
+    check(
+        "- route: a | trap: b <!-- proctor id=mem_0000000001 supersedes=mem_0000000001 -->\n",
+        "it replaces itself, by way of mem_0000000001; in a loop nothing is replaced",
+    );
     check(
         "- route: a | trap: b <!-- proctor id=mem_0000000001 supersedes=mem_0000000002 -->\n",
         "it replaces mem_0000000002, which is not there",
@@ -60,6 +63,23 @@ fn twins_are_named_with_each_other() {
     );
 
     assert_eq!(found(&scene), ["works.md:2: its id is that of works.md:1 too; the next change gives it its own"]);
+}
+
+#[test]
+fn a_rejection_of_what_counts_is_named_with_both_places_and_a_moved_line_is_in_order() {
+    let line = |more: &str| format!("- route: a | trap: b <!-- proctor id=mem_0000000001{more} -->\n");
+    let scene = Scene::new().with(FileKind::Works, line(" is=works approval=proposed"));
+    assert_eq!(found(&scene), Vec::<String>::new());
+
+    scene.write(FileKind::Pending, line(" is=works approval=rejected"));
+
+    assert_eq!(
+        found(&scene),
+        ["pending.md:1: it is rejected here and counts in works.md:1; it counts, and the next change takes this line out"]
+    );
+    let problems = scene.folder.diagnose(Timestamp(0)).unwrap();
+    assert_eq!(problems[0].weight, Weight::Wrong);
+    assert!(problems[0].remedy.as_deref().unwrap().contains("proctor memory reject mem_0000000001"));
 }
 
 #[test]

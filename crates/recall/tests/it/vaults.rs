@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proctor_domain::Timestamp;
 use proctor_recall::logos::{import, read_list, write_list, write_vault};
-use proctor_recall::{Dependency, Effect, Entry, Line, Polarity, Record, Said};
+use proctor_recall::{Approval, Dependency, Effect, Entry, FileKind, Line, Polarity, Record, Said};
 
 use crate::{Scene, fails, works};
 
@@ -171,4 +171,74 @@ fn the_same_vault_twice_adds_nothing() {
     into(&scene, &found);
 
     assert_eq!(scene.routes(), before);
+}
+
+#[test]
+fn what_comes_into_a_repository_twice_is_there_once() {
+    let scene = Scene::new();
+    let lines = read_list("tried.md", "- retries made it worse\n- route: a | trap: b\n- route: a | trap: b\n", None).found;
+
+    into(&scene, &lines);
+    into(&scene, &lines);
+
+    assert_eq!(scene.routes().len(), 2, "{:?}", scene.routes());
+}
+
+#[test]
+fn our_own_files_are_read_as_such_and_damaged_ones_are_refused() {
+    let scene = Scene::new();
+    scene.add(fails("a"));
+    scene.add(works("b"));
+    scene.add(Record { approval: Approval::Proposed, ..works("c") });
+    let routes = |path: &Path| {
+        let import = import(path, None).unwrap();
+        assert_eq!(import.skipped, []);
+        import.found.iter().map(|line| line.record.route.clone()).collect::<Vec<_>>()
+    };
+
+    assert_eq!(routes(scene.folder.path()), ["c", "b", "a"]);
+    assert_eq!(routes(&scene.folder.file(FileKind::Works)), ["b"]);
+    let copy = scene.root().join("copy.md");
+    fs::copy(scene.folder.file(FileKind::Works), &copy).unwrap();
+    assert_eq!(import(&copy, None).unwrap().found[0].record.polarity, Polarity::Works);
+    assert_eq!(routes(&copy), ["b"]);
+    let whole = scene.text(FileKind::Fails);
+    let merged = format!("<<<<<<< ours\n{whole}=======\n>>>>>>> theirs\n");
+    for damaged in [merged, whole.replace("<!-- end of memory -->\n", "")] {
+        scene.write(FileKind::Fails, damaged);
+        for path in [scene.folder.path().to_owned(), scene.folder.file(FileKind::Fails)] {
+            assert!(import(&path, None).unwrap_err().to_string().contains("fails.md can't be used"), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn what_was_proposed_or_rejected_comes_back_as_that() {
+    let scene = Scene::new();
+    let from = Some("logos:memories/procedure.md".to_owned());
+    for approval in [Approval::Active, Approval::Proposed, Approval::Rejected] {
+        scene.add(Record { approval, ..fails(approval.word()) });
+        scene.add(Record { approval, from: from.clone(), ..works(approval.word()) });
+    }
+    let contents = scene.folder.read().unwrap();
+    let vault = tempfile::tempdir().unwrap();
+    write_to(vault.path(), &scene);
+
+    for import in [read_list("list.md", &write_list(contents.entries()), None), import(vault.path(), None).unwrap()] {
+        assert_eq!(import.found.len(), 6);
+        assert!(import.found.iter().all(|line| line.record.approval.word() == line.record.route), "{:?}", import.found);
+    }
+}
+
+#[test]
+fn only_ordinary_files_of_a_bounded_size_come_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("list.md");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let long = folder.path().join("long.md");
+    fs::File::create(&long).unwrap().set_len(1 << 40).unwrap();
+
+    assert!(import(&socket, None).unwrap_err().to_string().ends_with("is no ordinary file"));
+    assert!(import(Path::new("/dev/zero"), None).unwrap_err().to_string().ends_with("is no ordinary file"));
+    assert!(import(&long, None).unwrap_err().to_string().contains("is longer than"));
 }
