@@ -216,6 +216,21 @@ fn i4_foreign_edits_stop_a_resume_by_name_and_are_left_alone() {
 }
 
 #[test]
+fn i4_what_came_after_a_session_that_never_began_is_foreign_at_once() {
+    let mut world = world_with(&work_then_next());
+    world.set_variable("PROCTOR_KILLPOINT", format!("driver:{}", point("before host")));
+    let killed = world.proctor(&["procedure", "run", "work"]);
+    assert_eq!(killed.signal, Some(9), "{killed}");
+    world.remove_variable("PROCTOR_KILLPOINT");
+    // File systems stamp in ticks.
+    let killed_at = std::time::Instant::now();
+    proctor_testkit::wait_for("the next tick", LIMIT, || killed_at.elapsed() > std::time::Duration::from_millis(60));
+    world.write("own.txt", "own\n");
+
+    assert_refused(&world, &["own.txt"]);
+}
+
+#[test]
 fn i1_foreign_edits_that_are_accepted_go_into_the_next_step_and_keep_their_contents() {
     for moment in MOMENTS {
         let world = standing_at(moment);

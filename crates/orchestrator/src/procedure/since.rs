@@ -24,9 +24,13 @@ pub(super) fn last_activity(site: &Site, loaded: &LoadedRun) -> Timestamp {
     if let Some(reported) = modified(&folder.join("report.json")) {
         return loaded.newest_event.max(reported).plus_millis(TICK_MILLIS);
     }
-    // Without the host's own file nothing ever ran, and its lock was made by whoever looked for it.
-    let lived = folder.join("host.json").exists();
-    let sign_of_life = if lived { proctor_engine::last_sign_of_life(&site.state.session_lock(session)) } else { None }.and_then(timestamp);
+    // Without the host's own file nothing of it ever ran, and its lock was made by whoever looked for it. The run itself did
+    // nothing in the tree after it had opened the session, however often somebody tried to go on with it since.
+    if !folder.join("host.json").exists() {
+        let opened = loaded.run.current_step().and_then(|step| step.sessions.last()).map(|session| session.opened_at);
+        return opened.unwrap_or(loaded.newest_event).plus_millis(TICK_MILLIS);
+    }
+    let sign_of_life = proctor_engine::last_sign_of_life(&site.state.session_lock(session)).and_then(timestamp);
     loaded.newest_event.max(sign_of_life.unwrap_or(loaded.newest_event)).plus_millis(SLACK_MILLIS)
 }
 

@@ -9,6 +9,7 @@ use proctor_domain::session::Work;
 use proctor_domain::{Branch, Clock, Oid, RepoPath, RunId, SessionId, retention};
 use proctor_engine::agent::{EngineKind, EngineSetup, engine};
 use proctor_journal::{JournalStore, RunFilter, RunsWanted};
+use proctor_process::confine::{BoxRules, Net};
 use proctor_process::lock::{self, Attempt, HeldLock};
 use proctor_process::{ProcessIdentity, Program};
 use proctor_process::{find_program, killpoint};
@@ -18,6 +19,7 @@ use super::driver::{Context, Driver, DriverLocks, RunEnd, Stored};
 use super::isolated::{branch_of, isolation, site_of};
 use super::lookup::{is_around_us, living_session, load_run};
 use super::{Notice, ProcedureError, Refusal, folder, inputs, paths, restore};
+use crate::session::choose_box;
 use crate::{Site, random_bits};
 
 /// What the caller of `procedure run` asks for.
@@ -148,14 +150,18 @@ pub fn plan_run(site: &Site, request: &StartRequest) -> Result<Plan, ProcedureEr
 }
 
 /// Refuses a card that needs an engine which can't be started here: better than a run that finds out in the night.
-pub(super) fn check_engine(site: &Site, definition: &Definition) -> Result<(), Refusal> {
+pub(super) fn check_engine(site: &Site, definition: &Definition) -> Result<(), ProcedureError> {
     let agents = &site.settings.agents;
+    if agents.net == Net::None && definition.needs_agents() {
+        choose_box(site, &BoxRules { net: agents.net, ..BoxRules::default() })?;
+    }
     let mut asked = Vec::new();
     for step in &definition.steps {
         let needed = [(step.starts_agents(), Work::Agent(1)), (step.is_judged(), Work::Judge(1))];
         for (_, work) in needed.into_iter().filter(|(is_needed, _)| *is_needed) {
             let setup = agents.driving(work);
             check_setup(site, &step.id, setup)?;
+            agents.network_suffices(setup)?;
             // To ask a program takes most of a second.
             if !asked.contains(&&setup.name) {
                 check_options(site, &step.id, setup)?;
