@@ -27,7 +27,7 @@ impl Dice {
     /// frequencies of words do, near enough.
     fn word(&mut self) -> String {
         const SYLLABLES: [&str; 16] =
-            ["ba", "cor", "di", "fen", "gra", "hu", "jol", "ka", "lim", "mo", "nes", "pri", "qua", "ro", "sti", "vel"];
+            ["bal", "cor", "di", "fen", "gra", "hu", "jol", "ka", "lim", "mo", "nes", "pri", "qua", "ro", "sti", "vel"];
         let share = self.roll(1_000_000) as f64 / 1_000_000.0;
         let mut rank = (share.powi(3) * 40_000.0) as usize + 16;
         let mut word = String::new();

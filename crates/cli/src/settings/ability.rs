@@ -171,7 +171,7 @@ mod tests {
             ("engines.claude.mcp = 'a.json'", "`engines.claude.mcp` wants a table, this is a string"),
             ("engines.claude.mcp.a = {}", "`engines.claude.mcp.a` wants either a `command` or a `url`"),
             ("engines.claude.mcp.a = { command = 'a', url = 'b' }", "`engines.claude.mcp.a` wants either a `command` or a `url`"),
-            ("engines.claude.mcp.a = { comand = 'a' }", "unknown key `engines.claude.mcp.a.comand`"),
+            ("engines.claude.mcp.a = { commnad = 'a' }", "unknown key `engines.claude.mcp.a.commnad`"),
             ("engines.claude.mcp.proctor = { command = 'a' }", "`proctor` is the server of the session's own tools"),
             ("engines.claude.mcp.'a b' = { command = 'a' }", "`a b` is no server's name: it wants at most 40 letters, digits, `-` and `_`"),
             (

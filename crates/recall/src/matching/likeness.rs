@@ -160,7 +160,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_beginning_counts_if_it_is_long_enough() {
-        assert_eq!(likeness("configur", "configuration").shared, 1);
+        assert_eq!(likeness("config", "configuration").shared, 1);
         assert_eq!(likeness("port", "portable").shared, 0);
     }
 

@@ -108,6 +108,6 @@ fn tell(invocation: &Invocation, args: &ImportArgs, report: &Imported) {
         printer.say(&format!("{} there already", if report.known == 1 { "1 was".to_owned() } else { format!("{} were", report.known) }));
     }
     if report.foreign > 0 {
-        printer.say(&format!("{} of other kinds left alone", count(report.foreign, "memory").replace("memorys", "memories")));
+        printer.say(&format!("{} of other kinds left alone", count(report.foreign, "record")));
     }
 }
