@@ -28,6 +28,7 @@ mod line;
 mod orphans;
 mod outputs;
 mod passing;
+mod peer;
 mod serve;
 mod streams;
 mod supervise;

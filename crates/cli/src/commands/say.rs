@@ -40,11 +40,12 @@ pub fn run(invocation: &Invocation, args: &SayArgs) -> Result<ExitCode, Report> 
     match proctor_engine::say(&folder, &text) {
         Ok(Some(Said::Passed)) => {}
         Ok(Some(Said::Over)) => return Err(nobody_hears(&run)),
+        Ok(Some(Said::NoPerson)) => return Err(CommandError::UnderSession.into()),
         Ok(Some(Said::NoAgent)) => return Err(Report::new(Kind::Refused, format!("{session} of {run} runs shells, which hear nothing"))),
         Ok(Some(Said::Deaf)) => return Err(is_deaf(&run, session)),
         Ok(None) => {
             return Err(Report::new(Kind::Refused, format!("the host of {session} does not answer"))
-                .hint("it may have been started by an older Proctor, which takes no word"));
+                .hint("it may be stopped, or have more connections than it takes; an older Proctor's takes no word"));
         }
         Err(error) => return Err(Report::new(Kind::Environment, format!("failed to reach the host of {session}")).because(&error)),
     }

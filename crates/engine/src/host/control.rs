@@ -7,6 +7,7 @@
 //!
 //! A driver asks for an interrupt, or to be told of new output. Everything of weight goes through files, so a lost
 //! message loses nothing. A person's word to the agent is answered, so that whoever says it knows what became of it.
+//! Nobody of the session itself is heard, and no word of anybody who is of another.
 
 use std::fs::File;
 use std::io;
@@ -20,6 +21,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use super::files::{CONTROL_SOCKET, SessionFolder};
 use super::line::{Line, WORD_LINE_LIMIT};
+use super::peer::Peer;
 use super::word::Said;
 
 /// Connections beyond these are refused: each costs a host a buffer, and nobody needs more.
@@ -29,14 +31,16 @@ const NOTICE_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 struct Connection {
     line: Line,
+    /// Who is there; `None` for the driver at the leash, who needs no proof.
+    peer: Option<Peer>,
     follows: bool,
     /// What it says to the session's agent, and was not answered.
     words: Vec<String>,
 }
 
 impl Connection {
-    fn new(line: Line) -> Self {
-        Self { line, follows: false, words: Vec::new() }
+    fn new(line: Line, peer: Option<Peer>) -> Self {
+        Self { line, peer, follows: false, words: Vec::new() }
     }
 }
 
@@ -59,7 +63,7 @@ pub(super) struct Control {
 impl Control {
     /// Opens the session's socket beside the leash. `socket` is that of the session before, where there was one.
     pub(super) fn open(folder: &SessionFolder, leash: Line, socket: Option<Socket>) -> Self {
-        let leash = Some(Connection::new(leash));
+        let leash = Some(Connection::new(leash, None));
         let socket = socket.and_then(|socket| socket.enter(folder).ok()).or_else(|| Socket::bind(folder).ok());
         let session = folder.session();
         let mut control = Self { leash, socket, session, strangers: Vec::new(), interrupted: false, grown: false, told: None };
@@ -75,12 +79,14 @@ impl Control {
         (self.leash.map(|leash| leash.line), self.socket)
     }
 
+    /// What belongs to the session is not heard: an agent could break itself off, or speak as a person.
     fn accept(&mut self) {
         while let Some(Ok((stream, _))) = self.socket.as_ref().map(|socket| socket.listener.accept()) {
             if self.strangers.len() < CONNECTIONS
+                && let Some(peer) = Peer::of(&stream).filter(|peer| !peer.is_of(&self.session))
                 && let Ok(line) = Line::with_limit(stream, WORD_LINE_LIMIT)
             {
-                self.strangers.push(Connection::new(line));
+                self.strangers.push(Connection::new(line, Some(peer)));
             }
         }
     }
@@ -122,7 +128,8 @@ impl Control {
         for connection in self.leash.iter_mut().chain(&mut self.strangers) {
             for word in connection.words.drain(..) {
                 any = true;
-                connection.line.tell_said(answer(&word));
+                let is_heard = connection.peer.as_ref().is_none_or(Peer::is_a_person);
+                connection.line.tell_said(if is_heard { answer(&word) } else { Said::NoPerson });
             }
         }
         any

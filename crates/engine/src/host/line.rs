@@ -171,20 +171,20 @@ impl Line {
     }
 
     /// Says something to the session's agent; the host answers.
-    pub(super) fn say(&self, text: &str) -> io::Result<()> {
-        self.write_whole(&DriverMessage { say: Some(text.to_owned()), ..self.message() })
+    pub(super) fn say(&self, text: &str, patience: Duration) -> io::Result<()> {
+        self.write_whole(&DriverMessage { say: Some(text.to_owned()), ..self.message() }, patience)
     }
 
     /// Sends a session to the host at the other end of this leash.
     pub(super) fn assign(&self, assignment: Assignment) -> io::Result<()> {
-        self.write_whole(&DriverMessage { assignment: Some(assignment), ..self.message() })
+        self.write_whole(&DriverMessage { assignment: Some(assignment), ..self.message() }, SEND_LIMIT)
     }
 
-    fn write_whole(&self, message: &DriverMessage) -> io::Result<()> {
+    fn write_whole(&self, message: &DriverMessage, patience: Duration) -> io::Result<()> {
         let line = encode(message);
         // It may be larger than what the socket holds, so this may wait for the host; but not for one that hangs.
         self.stream.set_nonblocking(false)?;
-        self.stream.set_write_timeout(Some(SEND_LIMIT))?;
+        self.stream.set_write_timeout(Some(patience))?;
         let sent = (&self.stream).write_all(&line);
         self.stream.set_nonblocking(true)?;
         sent
@@ -359,7 +359,7 @@ mod tests {
         let driver = std::thread::scope(|scope| {
             let says = scope.spawn(|| {
                 let driver = Line::new(driver).unwrap();
-                driver.say(&word).unwrap();
+                driver.say(&word, SEND_LIMIT).unwrap();
                 driver
             });
             while words.is_empty() {

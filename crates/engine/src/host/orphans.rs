@@ -99,7 +99,7 @@ pub(super) fn is_host_of(session: &str) -> bool {
 }
 
 /// Whether a marker's value names this session, as the innermost or as one around it.
-fn names(value: &[u8], session: &str) -> bool {
+pub(super) fn names(value: &[u8], session: &str) -> bool {
     value.split(|&byte| byte == b':').any(|part| part == session.as_bytes())
 }
 

@@ -25,6 +25,8 @@ pub enum Said {
     Passed,
     /// The agent's engine hears nothing while it works.
     Deaf,
+    /// Whoever said it is of a session, and no person.
+    NoPerson,
     /// The session runs shells.
     NoAgent,
     /// The agent is done, or is being ended, or its session is over.
@@ -36,15 +38,26 @@ pub enum Said {
 /// # Errors
 /// Its host can't be reached.
 pub fn say(folder: &Path, text: &str) -> io::Result<Option<Said>> {
+    say_within(folder, text, PATIENCE)
+}
+
+/// All of it within this time: a host that is stopped takes in a short text as well as none of a long one.
+fn say_within(folder: &Path, text: &str, patience: Duration) -> io::Result<Option<Said>> {
     let folder = SessionFolder::new(folder);
+    let begun = Instant::now();
     let mut line = match Line::connect(&folder) {
         Ok(line) => line,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => return Ok(Some(Said::Over)),
         Err(error) => return Err(error),
     };
-    line.say(text)?;
-    let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
+    match line.say(text, patience) {
+        Ok(()) => {}
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Ok(None),
+        // It hung up, and what it may have said before that is still to be read.
+        Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {}
+        Err(error) => return Err(error),
+    }
+    while begun.elapsed() < patience {
         let is_over = folder.has_report();
         // It fails when a signal arrives, and then it is looked again.
         let _ = rustix::event::poll(&mut [PollFd::new(&line, PollFlags::IN)], Some(&LOOK_AGAIN));
@@ -52,9 +65,47 @@ pub fn say(folder: &Path, text: &str) -> io::Result<Option<Said>> {
         if heard.said.is_some() {
             return Ok(heard.said);
         }
-        if heard.closed || is_over {
+        // A host that is done hangs up after its report; one that has too many connections, or that died, has none.
+        if is_over || (heard.closed && folder.has_report()) {
             return Ok(Some(Said::Over));
+        }
+        if heard.closed {
+            return Ok(None);
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::super::files::CONTROL_SOCKET;
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(50);
+
+    #[test]
+    fn a_host_that_is_stopped_does_not_answer_whatever_the_length_of_the_text() {
+        let folder = tempfile::tempdir().unwrap();
+        // What connects waits for a host that never takes it.
+        let _stopped = UnixListener::bind(folder.path().join(CONTROL_SOCKET)).unwrap();
+
+        for text in ["short", &"\u{1}".repeat(LONGEST_WORD)] {
+            assert_eq!(say_within(folder.path(), text, SHORT).unwrap(), None, "{}", text.len());
+        }
+    }
+
+    #[test]
+    fn a_host_that_hangs_up_while_its_session_goes_on_does_not_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join(CONTROL_SOCKET)).unwrap();
+
+        let said = std::thread::scope(|scope| {
+            scope.spawn(|| drop(listener.accept().unwrap()));
+            say_within(folder.path(), "Hello?", PATIENCE).unwrap()
+        });
+
+        assert_eq!(said, None);
+    }
 }

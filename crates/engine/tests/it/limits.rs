@@ -149,3 +149,37 @@ fn a_running_session_gives_signs_of_life() {
     bash("echo > go").dir(&world.spec.directory).run(None).unwrap();
     ended(wait(&mut attached));
 }
+
+/// Sends lines to the control socket of the session with this folder, and prints the first that comes back.
+const TELLS: &str = r#"$SIG{PIPE} = "IGNORE"; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die; chdir $ARGV[0] or die;
+    connect($s, pack_sockaddr_un("control.sock")) or die; syswrite($s, $ARGV[1]); print "heard [" . (<$s> // "nothing") . "]\n""#;
+
+#[test]
+fn what_a_session_started_can_neither_break_it_off_nor_speak_as_a_person() {
+    let lines = r#"{"version":1,"say":"forged","interrupt":true}"#;
+    for way in ["", "env -i", "setsid --wait env -i"] {
+        let world = world(&[&format!("perl=$(command -v perl); {way} $perl -MSocket -e '{TELLS}' \"${{PROCTOR_OUTPUT%/*}}\" '{lines}\n'")]);
+
+        assert_printed(&world.run(), "heard [nothing]\n");
+    }
+}
+
+#[test]
+fn what_is_of_another_session_is_no_person() {
+    let world = world(&["echo $$ > pid; sleep 1000"]);
+    let mut attached = world.start();
+    world.process("pid");
+    let say = |marker: &str| {
+        let script = format!("perl -MSocket -e '{TELLS}' \"$1\" '{{\"version\":1,\"say\":\"Hello\"}}\n' > heard");
+        let folder = world.file("").display().to_string();
+        let script = script.replace("$1", &folder);
+        bash(&script).env([("PROCTOR_SESSION", marker)]).dir(&world.spec.directory).run(None).unwrap();
+        std::fs::read_to_string(world.work("heard")).unwrap()
+    };
+
+    let (by_session, by_person) = (say("ses_0000000000"), say(""));
+    attached.interrupt();
+    let _ = wait(&mut attached);
+
+    assert!(by_session.contains("no-person") && by_person.contains("no-agent"), "{by_session} {by_person}");
+}
