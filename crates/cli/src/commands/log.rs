@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use proctor_domain::procedure::StepId;
+use proctor_domain::procedure::{RunEngine, StepId};
 use proctor_domain::session::{Excerpt, SessionRecord};
 use proctor_domain::{ExitCode, SessionId};
 use proctor_engine::TRANSCRIPT;
@@ -151,16 +151,18 @@ impl Log<'_> {
     /// Prints everything that was written since the last call.
     fn print(&mut self, seen: &Seen) -> Result<News, Report> {
         let open = if seen.standing == Standing::Running { seen.loaded.run.open_session() } else { None };
+        let engine = seen.loaded.run.started.engine.as_ref();
         let mut news = News::None;
         if let Some(only) = self.only.clone().filter(|only| !is_listed(seen, only)) {
             // A new definition dropped its step; its files are still there.
-            news = self.print_session(&Labelled { session: &only, place: None, record: None, live: false })?;
+            news = self.print_session(&Labelled { session: &only, place: None, record: None, engine, live: false })?;
         }
         for step in &seen.loaded.run.steps {
             for record in &step.sessions {
                 if self.only.as_ref().is_none_or(|only| *only == record.id) && news_may_be(&self.files, &record.id) {
                     let place = Some((&step.plan.id, record.attempt));
-                    let labelled = Labelled { session: &record.id, place, record: Some(record), live: open == Some(&record.id) };
+                    let live = open == Some(&record.id);
+                    let labelled = Labelled { session: &record.id, place, record: Some(record), engine, live };
                     if self.print_session(&labelled)? == News::Some {
                         news = News::Some;
                     }
@@ -191,7 +193,7 @@ impl Log<'_> {
             let folder = self.archive.site.state.session(session);
             let (path, body) = match stream {
                 StreamChoice::Stdout if is_of_an_agent(&folder, labelled.record) => {
-                    (folder.join(TRANSCRIPT), Body::Transcript(Box::new(Transcript::of(labelled.record))))
+                    (folder.join(TRANSCRIPT), Body::Transcript(Box::new(Transcript::of(labelled.record, labelled.engine))))
                 }
                 StreamChoice::Stdout | StreamChoice::Stderr => {
                     (folder.join(format!("{}.log", name(stream))), Body::Text(Escaper::default()))
@@ -322,6 +324,8 @@ struct Labelled<'a> {
     session: &'a SessionId,
     place: Option<(&'a StepId, u32)>,
     record: Option<&'a SessionRecord>,
+    /// What its run was started with.
+    engine: Option<&'a RunEngine>,
     live: bool,
 }
 

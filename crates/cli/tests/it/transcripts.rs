@@ -71,7 +71,7 @@ fn a_transcript_reads_as_a_text_in_which_nothing_passes_for_ours() {
         no
       (a line of a kind that is not known here: rumour)
       (a line that the engine's format has no place for)
-      ! the provider did not answer (529); attempt 2 in [duration]
+      ! the provider answered 529; attempt 2 in [duration]
     agent: Done.
     end: done, 2 turns, 0.25 USD
     -- completed after [duration]: 2 turns, 0.25 USD

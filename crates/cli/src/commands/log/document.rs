@@ -121,7 +121,7 @@ pub(super) fn of(archive: &Archive, seen: &Seen, only: Option<&SessionId>) -> Re
         // A new definition dropped its step; its files are still there.
         let folder = archive.site.state.session(only);
         let kind = if is_of_an_agent(&folder, None) { "agent" } else { "shell" };
-        let events = events(&folder, None)?;
+        let events = events(&folder, None, seen)?;
         let (step, phase, attempt) = (None, None, None);
         sessions.push(SessionLog { session: only.to_string(), step, kind, phase, attempt, end: "unknown", events });
     }
@@ -136,11 +136,11 @@ fn session(archive: &Archive, seen: &Seen, step: &StepRecord, record: &SessionRe
         phase: Some(record.phase.name()),
         attempt: Some(record.attempt),
         end: session_end(record, &seen.loaded.run, &seen.standing),
-        events: events(&archive.site.state.session(&record.id), Some(record))?,
+        events: events(&archive.site.state.session(&record.id), Some(record), seen)?,
     })
 }
 
-fn events(folder: &Path, record: Option<&SessionRecord>) -> Result<Vec<Event>, Report> {
+fn events(folder: &Path, record: Option<&SessionRecord>, seen: &Seen) -> Result<Vec<Event>, Report> {
     let report = record.and_then(|record| record.report.as_ref());
     let mut events = Vec::new();
     let mut output = |stream, excerpt: Option<&Excerpt>| -> Result<(), Report> {
@@ -152,7 +152,7 @@ fn events(folder: &Path, record: Option<&SessionRecord>) -> Result<Vec<Event>, R
     };
     if is_of_an_agent(folder, record) {
         output("stderr", report.map(|report| &report.stderr))?;
-        let mut transcript = Transcript::of(record);
+        let mut transcript = Transcript::of(record, seen.loaded.run.started.engine.as_ref());
         let lines = read(&folder.join(TRANSCRIPT), report.map(|report| &report.stdout))?;
         let mut said = transcript.feed(&lines);
         said.extend(transcript.finish());

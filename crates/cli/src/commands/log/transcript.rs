@@ -1,6 +1,7 @@
 //! What an agent's engine printed, as a text that can be read.
 
-use proctor_domain::session::SessionRecord;
+use proctor_domain::procedure::RunEngine;
+use proctor_domain::session::{SessionRecord, Work};
 use proctor_domain::{Cost, Timestamp};
 use proctor_engine::agent::{AgentEvent, EngineKind, Finish, Opening, PlanEntry, PlanState, Reader, Stop, engine, read_said};
 
@@ -17,14 +18,19 @@ const SHOWN: usize = 160;
 pub(super) struct Transcript {
     /// Known from the session's report, or found at the first line that only one engine prints.
     reader: Option<Box<dyn Reader>>,
+    /// Whether it has a name of the user's own, so that lines which no engine prints are those of any program: its answer.
+    is_own: bool,
     line: Vec<u8>,
 }
 
 impl Transcript {
-    /// That of a session.
-    pub(super) fn of(record: Option<&SessionRecord>) -> Self {
-        let agent = record.and_then(|record| record.report.as_ref()?.agent.as_ref());
-        Self { reader: agent.and_then(|agent| EngineKind::built_in(&agent.engine)).map(reader), line: Vec::new() }
+    /// That of a session, which has no report while it runs; `chosen` is what its run was started with.
+    pub(super) fn of(record: Option<&SessionRecord>, chosen: Option<&RunEngine>) -> Self {
+        let reported = record.and_then(|record| Some(&record.report.as_ref()?.agent.as_ref()?.engine));
+        let judges = record.is_some_and(|record| matches!(record.work, Work::Judge(_)));
+        let name = reported.or_else(|| chosen.map(|chosen| chosen.judge.as_ref().filter(|_| judges).unwrap_or(&chosen.name)));
+        let is_own = name.is_some_and(|name| EngineKind::built_in(name).is_none());
+        Self { reader: reported.and_then(EngineKind::built_in).map(reader), is_own, line: Vec::new() }
     }
 
     /// What the next piece says.
@@ -70,6 +76,10 @@ impl Transcript {
                 self.reader = Some(reader);
                 break;
             }
+        }
+        if self.reader.is_none() && self.is_own {
+            read.clear();
+            reader(EngineKind::Command).read(line, &mut read);
         }
         events.append(&mut read);
     }
@@ -170,9 +180,9 @@ fn plan(entries: &[PlanEntry]) -> String {
 }
 
 fn retry(attempt: u32, status: Option<u16>, wait_ms: Option<u64>) -> String {
-    let status = status.map(|status| format!(" ({status})")).unwrap_or_default();
+    let answer = status.map_or_else(|| "did not answer".to_owned(), |status| format!("answered {status}"));
     let wait = wait_ms.map(|wait| format!(" in {}", seconds(wait))).unwrap_or_default();
-    format!("  ! the provider did not answer{status}; attempt {attempt}{wait}")
+    format!("  ! the provider {answer}; attempt {attempt}{wait}")
 }
 
 fn until_text(until: Option<Timestamp>) -> String {
@@ -207,11 +217,11 @@ mod tests {
 
     #[test]
     fn a_transcript_reads_the_same_wherever_it_is_cut() {
-        let whole = Transcript::of(None).feed(LINES.as_bytes());
+        let whole = Transcript::of(None, None).feed(LINES.as_bytes());
         assert_eq!(whole[1..], [AgentEvent::Text("a\nb".to_owned()), AgentEvent::Garbage]);
 
         for cut in 0..=LINES.len() {
-            let mut transcript = Transcript::of(None);
+            let mut transcript = Transcript::of(None, None);
             let mut events = transcript.feed(&LINES.as_bytes()[..cut]);
             events.extend(transcript.feed(&LINES.as_bytes()[cut..]));
             events.extend(transcript.finish());
@@ -221,8 +231,26 @@ mod tests {
     }
 
     #[test]
+    fn all_that_a_program_of_the_users_own_prints_is_its_answer() {
+        let chosen = |name: &str| RunEngine { name: name.parse().unwrap(), script: None, judge: None };
+
+        let own = Transcript::of(None, Some(&chosen("mine"))).feed(b"It is\ndone.\n");
+        let built_in = Transcript::of(None, Some(&chosen("claude"))).feed(b"noise\n");
+
+        let text = |text: &str| AgentEvent::Text(text.to_owned());
+        assert_eq!(own, [AgentEvent::Turn, text("It is"), AgentEvent::Turn, text("done.")]);
+        assert_eq!(built_in, [AgentEvent::Garbage]);
+    }
+
+    #[test]
+    fn a_provider_that_answered_is_not_said_to_be_silent() {
+        assert_eq!(retry(2, Some(401), None), "  ! the provider answered 401; attempt 2");
+        assert_eq!(retry(2, None, Some(500)), format!("  ! the provider did not answer; attempt 2 in {}", seconds(500)));
+    }
+
+    #[test]
     fn half_a_line_is_read_at_the_end() {
-        let mut transcript = Transcript::of(None);
+        let mut transcript = Transcript::of(None, None);
         let _ = transcript.feed(LINES.as_bytes());
 
         assert_eq!(transcript.feed(b"{\"type\":\"te"), []);
