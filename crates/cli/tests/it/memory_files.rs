@@ -149,7 +149,7 @@ fn a_vault_comes_in_once_and_goes_out_again() {
     assert!(dry.stderr.contains("3 records would be taken into the user memory"), "{dry}");
     assert!(first.stderr.contains("3 records are taken into the user memory"), "{first}");
     assert!(first.stderr.contains("memories/procedure.md:2 is not taken in: a route without a trap"), "{first}");
-    assert!(first.stderr.contains("1 memory of other kinds left alone"), "{first}");
+    assert!(first.stderr.contains("1 record of other kinds left alone"), "{first}");
     assert_eq!((&second["known"], second["added"].as_array().map(Vec::len), &second["placeholders"]), (&3.into(), Some(0), &1.into()));
     let out = world.root().join("out");
     let exported = world.proctor(&["memory", "export", out.to_str().unwrap()]).expect_code(0);
