@@ -43,6 +43,7 @@ mod lint;
 mod list;
 mod log;
 mod memory;
+mod memory_edit;
 mod memory_files;
 mod orphans;
 mod output;

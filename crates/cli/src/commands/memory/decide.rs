@@ -43,7 +43,14 @@ pub(super) fn run(invocation: &Invocation, decision: Decision, args: &DecideArgs
         refuse_under_session(invocation)?;
     }
     let places = Places::find(invocation, args.place)?;
-    let found = args.ids.iter().map(|id| places.find_record(id)).collect::<Result<Vec<_>, _>>()?;
+    let mut found: Vec<(&Named, Entry)> = Vec::new();
+    for id in &args.ids {
+        let (named, entry) = places.find_record(id)?;
+        // Two words for one record, say its id and the beginning of it, are one decision.
+        if !found.iter().any(|(other, before)| other.name == named.name && before.record.id == entry.record.id) {
+            found.push((named, entry));
+        }
+    }
     for (_, entry) in found.iter().filter(|_| decision == Decision::Approve) {
         entry.record.check().map_err(StoreError::from)?;
     }

@@ -22,8 +22,10 @@ use crate::report::{Kind, Report};
 /// What is left out again when the text is read.
 const EXPLANATION: &str = "\
 # One part a line: `key: value`. A pipe that stands alone is written `&#124;`, a line break `&#10;`.
-# Lines that begin with `# ` are left out. Nothing is changed if you leave the text as it is.
+# These two lines are left out. Nothing is changed if you leave the text as it is.
 ";
+/// What keeps the parts of a line, which may begin with any word, from what the record is about.
+const BOUNDARY: &str = "# What it is about, separated by commas. Leave this line where it is.";
 
 /// Opens a record in the person's editor and keeps what they made of it.
 pub(super) fn run(invocation: &Invocation, args: &EditArgs) -> Result<ExitCode, Report> {
@@ -32,14 +34,18 @@ pub(super) fn run(invocation: &Invocation, args: &EditArgs) -> Result<ExitCode, 
     let (named, entry) = places.find_record(&args.id)?;
     let text = text_of(&entry);
     let (edited, path) = edit(invocation, &text)?;
+    let mut masked = MaskedDocument::default();
     if edited == text {
         remove(&path);
-        invocation.printer.say(&format!("{} is as it was", entry.record.id));
+        if args.output.json {
+            print_json(invocation, args, done("unchanged", named.name, &entry.record), masked);
+        } else {
+            invocation.printer.say(&format!("{} is as it was", entry.record.id));
+        }
         return Ok(ExitCode::Done);
     }
     let keep = |report: Report| report.hint(format!("what you wrote is in {}", path.display()));
-    let mut line = line_of(&entry, &edited);
-    let mut masked = MaskedDocument::default();
+    let mut line = line_of(&entry, &edited).map_err(keep)?;
     masked.add(line.mask(&places.mask));
     let id = &entry.record.id;
     named
@@ -59,16 +65,7 @@ pub(super) fn run(invocation: &Invocation, args: &EditArgs) -> Result<ExitCode, 
         invocation.printer.warn(&visible_line(&remark.to_string()));
     }
     if args.output.json {
-        let record = &line.record;
-        let done = Done {
-            id: id.to_string(),
-            what: "edited",
-            place: named.name,
-            polarity: record.polarity.word(),
-            approval: record.approval.word(),
-            route: record.route.clone(),
-        };
-        invocation.printer.json(&Receipt { version: 1, dry_run: args.output.dry_run, records: vec![done], masked });
+        print_json(invocation, args, done("edited", named.name, &line.record), masked);
     } else if args.output.dry_run {
         invocation.printer.say(&format!("{id} would become:"));
         invocation.printer.line(&visible_line(&line.text()));
@@ -76,6 +73,21 @@ pub(super) fn run(invocation: &Invocation, args: &EditArgs) -> Result<ExitCode, 
         invocation.printer.say(&format!("{id} is changed"));
     }
     Ok(ExitCode::Done)
+}
+
+fn done(what: &'static str, place: &'static str, record: &Record) -> Done {
+    Done {
+        id: record.id.to_string(),
+        what,
+        place,
+        polarity: record.polarity.word(),
+        approval: record.approval.word(),
+        route: record.route.clone(),
+    }
+}
+
+fn print_json(invocation: &Invocation, args: &EditArgs, done: Done, masked: MaskedDocument) {
+    invocation.printer.json(&Receipt { version: 1, dry_run: args.output.dry_run, records: vec![done], masked });
 }
 
 fn remove(path: &Path) {
@@ -91,15 +103,19 @@ fn text_of(entry: &Entry) -> String {
         text.push('\n');
     }
     let dependencies: Vec<String> = entry.record.dependencies.iter().map(ToString::to_string).collect();
-    text.push_str(&format!("files: {}\ndeps: {}\n", entry.record.files.join(", "), dependencies.join(", ")));
+    text.push_str(&format!("{BOUNDARY}\nfiles: {}\ndeps: {}\n", entry.record.files.join(", "), dependencies.join(", ")));
     text
 }
 
-fn line_of(entry: &Entry, edited: &str) -> Line {
+fn line_of(entry: &Entry, edited: &str) -> Result<Line, Report> {
+    let lines: Vec<&str> = edited.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let boundary = lines.iter().rposition(|line| *line == BOUNDARY);
+    let boundary = boundary.ok_or_else(|| Report::new(Kind::User, format!("the line `{BOUNDARY}` is gone, and nothing was changed")))?;
+    let said = lines[..boundary].iter().filter(|line| !EXPLANATION.lines().any(|explained| explained == **line));
     let mut record = entry.record.clone();
     let list = |text: &str| text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
-    let mut parts = Vec::new();
-    for part in edited.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("# ")) {
+    let mut parts: Vec<&str> = said.copied().collect();
+    for part in lines[boundary + 1..].iter().copied() {
         if let Some(files) = part.strip_prefix("files:") {
             record.files = list(files);
         } else if let Some(dependencies) = part.strip_prefix("deps:") {
@@ -123,7 +139,7 @@ fn line_of(entry: &Entry, edited: &str) -> Line {
         action: said.action,
         ..record
     };
-    Line { record, ..line }
+    Ok(Line { record, ..line })
 }
 
 /// Runs the editor on a file with this text; gives what it holds then, and the file.
@@ -150,6 +166,8 @@ fn edit(invocation: &Invocation, text: &str) -> Result<(String, PathBuf), Report
         return Err(Report::new(Kind::User, "the editor ended with an error, and nothing was changed")
             .hint(format!("what you wrote is in {}", path.display())));
     }
-    let edited = std::fs::read_to_string(&path).map_err(|source| CommandError::Make { path: path.clone(), source })?;
+    // The person's own editor took the file away, or wrote something else than text.
+    let unread = |source: io::Error| Report::new(Kind::User, format!("failed to read {}", path.display())).because(&source);
+    let edited = std::fs::read_to_string(&path).map_err(unread)?;
     Ok((edited, path))
 }
