@@ -1,9 +1,13 @@
 //! Bytes that arrive in pieces, as text that is harmless on a screen.
+//!
+//! Sequences that colour text or move the cursor (`ESC [ … letter`) are left out: escaped, they would only be in the way.
+
+use std::borrow::Cow;
 
 use crate::printer::visible;
 
 /// Turns pieces of a stream into text. A character, or a line break of two bytes, that is cut by the end of a piece
-/// waits for the rest; nothing else does, so a line without end costs no memory.
+/// waits for the rest, and so does a sequence; nothing else does, so a line without end costs no memory.
 #[derive(Debug, Default)]
 pub(super) struct Escaper {
     waiting: Vec<u8>,
@@ -33,7 +37,7 @@ impl Escaper {
     }
 
     fn give(&mut self, bytes: &[u8]) -> String {
-        let text = visible(&String::from_utf8_lossy(bytes)).into_owned();
+        let text = visible(&without_sequences(&String::from_utf8_lossy(bytes))).into_owned();
         if let Some(last) = text.chars().last() {
             self.inside_line = last != '\n';
         }
@@ -41,8 +45,53 @@ impl Escaper {
     }
 }
 
+/// A longer sequence is none.
+const LONGEST_SEQUENCE: usize = 64;
+
+/// How far a text that begins with an escape is a sequence.
+enum Sequence {
+    Whole(usize),
+    Begun,
+    None,
+}
+
+fn sequence(bytes: &[u8]) -> Sequence {
+    let Some(inner) = bytes.strip_prefix(b"\x1b[") else {
+        return if bytes == b"\x1b" { Sequence::Begun } else { Sequence::None };
+    };
+    let parameters = inner.iter().take_while(|byte| matches!(byte, 0x20..=0x3f)).count();
+    match inner.get(parameters) {
+        _ if parameters > LONGEST_SEQUENCE => Sequence::None,
+        Some(0x40..=0x7e) => Sequence::Whole("\x1b[".len() + parameters + 1),
+        Some(_) => Sequence::None,
+        None => Sequence::Begun,
+    }
+}
+
+fn without_sequences(text: &str) -> Cow<'_, str> {
+    let mut kept = String::new();
+    let (mut from, mut at) = (0, 0);
+    while let Some(found) = text[at..].find('\x1b') {
+        at += found;
+        if let Sequence::Whole(length) = sequence(&text.as_bytes()[at..]) {
+            kept.push_str(&text[from..at]);
+            at += length;
+            from = at;
+        } else {
+            at += 1;
+        }
+    }
+    if from == 0 { Cow::Borrowed(text) } else { Cow::Owned(kept + &text[from..]) }
+}
+
 /// How many bytes at the end may belong to something that goes on in the next piece.
 fn unfinished(bytes: &[u8]) -> usize {
+    let last = bytes.iter().rev().take(LONGEST_SEQUENCE + 2).position(|byte| *byte == b'\x1b');
+    if let Some(start) = last.map(|back| bytes.len() - 1 - back)
+        && matches!(sequence(&bytes[start..]), Sequence::Begun)
+    {
+        return bytes.len() - start;
+    }
     if bytes.last() == Some(&b'\r') {
         return 1;
     }
@@ -70,8 +119,8 @@ mod tests {
 
     #[test]
     fn pieces_give_the_same_text_wherever_they_are_cut() {
-        let bytes = "plain äöü €\u{1F600}\r\nover\rwrite \u{1b}[2J end".as_bytes();
-        let whole = visible(std::str::from_utf8(bytes).unwrap()).into_owned() + "\n";
+        let bytes = "plain äöü €\u{1F600}\r\nover\rwrite \u{1b}[2;31mred\u{1b}[0m \u{1b}]0;t\u{1b}[é end\u{1b}".as_bytes();
+        let whole = "plain äöü €\u{1F600}\nover\\rwrite red \\u{1b}]0;t\\u{1b}[é end\\u{1b}\n";
 
         for first in 0..=bytes.len() {
             for second in first..=bytes.len() {
