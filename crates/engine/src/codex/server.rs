@@ -111,6 +111,8 @@ pub(super) struct ServerReader {
     spent: Spent,
     /// When the limit that is used up resets.
     resets_at: Option<Timestamp>,
+    /// The status with which the provider refused the login again, so that the turn was broken off.
+    shut_out: Option<u16>,
 }
 
 /// What is going on.
@@ -155,6 +157,7 @@ impl ServerReader {
             talk: Talk::default(),
             spent: Spent::default(),
             resets_at: None,
+            shut_out: None,
         }
     }
 
@@ -264,11 +267,9 @@ impl ServerReader {
     }
 
     fn completed(&mut self, turn: &Turn, events: &mut Vec<AgentEvent>) -> Option<()> {
-        let stop = match turn.status.as_str() {
-            "completed" => Stop::Done,
-            "interrupted" => Stop::Interrupted,
-            "failed" => self.failure(turn.error.as_ref()),
-            _ => return None,
+        let stop = match (turn.status.as_str(), self.shut_out) {
+            ("interrupted" | "failed", Some(status)) => Stop::Refused(format!("the provider refuses the login (API Error: {status})")),
+            (status, _) => self.ending(status, turn)?,
         };
         if self.steering.is_empty() {
             self.go_on(stop, events);
@@ -277,6 +278,26 @@ impl ServerReader {
             events.push(AgentEvent::Working);
         }
         Some(())
+    }
+
+    fn ending(&self, status: &str, turn: &Turn) -> Option<Stop> {
+        Some(match status {
+            "completed" => Stop::Done,
+            "interrupted" => Stop::Interrupted,
+            "failed" => self.failure(turn.error.as_ref()),
+            _ => return None,
+        })
+    }
+
+    /// A login that was refused once may only have to be renewed, which Codex does. One that is refused again stays refused.
+    fn complains(&mut self, event: AgentEvent, events: &mut Vec<AgentEvent>) {
+        if let AgentEvent::Retrying { attempt: 2.., status: status @ Some(401 | 403), .. } = event
+            && self.shut_out.is_none()
+            && self.interrupt()
+        {
+            self.shut_out = status;
+        }
+        events.push(event);
     }
 
     /// A turn is over: what could not be said into it is asked next.
@@ -352,7 +373,7 @@ impl ServerReader {
                 self.model = Some(told.to_model.clone());
                 events.push(AgentEvent::Working);
             }
-            _ => events.push(complained(told.error.as_ref()?, told.will_retry)),
+            _ => self.complains(complained(told.error.as_ref()?, told.will_retry), events),
         }
         Some(())
     }
@@ -444,5 +465,40 @@ impl Reader for ServerReader {
             Phase::Asked { .. } | Phase::Turn { .. } | Phase::Ended(_) | Phase::Over => return false,
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_that_is_refused_twice_is_given_up_and_one_that_is_refused_once_is_not() {
+        let mut reader = ServerReader::speaking(&Opening::default(), TimeZone::UTC);
+        let mut events = Vec::new();
+        for line in [
+            r#"{"id":1,"result":{}}"#,
+            r#"{"id":2,"result":{"thread":{"id":"t"}}}"#,
+            r#"{"id":3,"result":{"turn":{"id":"u"}}}"#,
+            r#"{"method":"turn/started","params":{"threadId":"t","turn":{"id":"u"}}}"#,
+        ] {
+            reader.read(line.as_bytes(), &mut events);
+        }
+        let refused = |attempt: u32| {
+            let error =
+                format!(r#"{{"message":"Reconnecting... {attempt}/5","additionalDetails":"unexpected status 401 Unauthorized: x"}}"#);
+            format!(r#"{{"method":"error","params":{{"threadId":"t","willRetry":true,"error":{error}}}}}"#)
+        };
+        let _ = reader.take_words();
+
+        reader.read(refused(1).as_bytes(), &mut events);
+        assert!(reader.take_words().is_empty());
+        reader.read(refused(2).as_bytes(), &mut events);
+        assert!(String::from_utf8_lossy(&reader.take_words()).contains("turn/interrupt"));
+
+        let broken_off = br#"{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"interrupted"}}}"#;
+        reader.read(broken_off, &mut events);
+        let Some(AgentEvent::Finished(finish)) = events.last() else { panic!("{events:?}") };
+        assert!(matches!(&finish.stop, Stop::Refused(reason) if reason.contains("401")), "{finish:?}");
     }
 }
