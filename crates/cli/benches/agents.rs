@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use proctor_domain::SessionId;
 use proctor_domain::session::{SessionEnd, SessionReport};
-use proctor_engine::agent::{Access, AgentTask, EngineKind, EngineSetup, Permission};
+use proctor_engine::agent::{Access, AgentTask, EngineKind, EngineSetup, Input, Permission, engine};
 use proctor_engine::{AgentPlace, AgentRun, Attached, SessionSpec, SessionWork, TRANSCRIPT, Waited, agent_files, start};
 use proctor_process::durable::{self, Durability};
 use proctor_process::{Program, Stdin};
@@ -113,12 +113,16 @@ impl Ground {
     /// The program as a person would start it, with the files of the session with this number.
     fn by_hand(&self, number: u64) -> Program {
         let run = self.run(number);
+        let input = match run.opening.input {
+            Input::Prompt => task().prompt.into_bytes(),
+            Input::Spoken => engine(self.setup.kind).reader(&run.opening).take_words(),
+        };
         Program::new(&run.argv[0])
             .args(&run.argv[1..])
             .dir(self.path("work"))
             .env(self.environment.iter().cloned())
             .env(run.environment)
-            .stdin(Stdin::Bytes(task().prompt.into_bytes()))
+            .stdin(Stdin::Bytes(input))
     }
 }
 
