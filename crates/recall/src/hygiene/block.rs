@@ -67,6 +67,10 @@ fn heading(inner: &str, depth: usize) -> Option<String> {
         return None;
     }
     let title = harmless(title.trim());
+    // Stars around nothing are a rule.
+    if title.is_empty() {
+        return Some(DOTS.to_owned());
+    }
     Some(match level + depth {
         deeper if deeper > DEEPEST || level == DEEPEST => format!("**{}**", title.replace('*', "&#42;")),
         deeper => format!("{} {title}", "#".repeat(deeper)),
@@ -95,6 +99,8 @@ mod tests {
             ("a\n=", "a\n· · ·"),
             ("> ---", "> · · ·"),
             ("- ", DOTS),
+            ("###### ", DOTS),
+            ("#", DOTS),
             ("~~~sh", "&#126;~~sh"),
             ("```sh", "&#96;&#96;&#96;sh"),
             ("> # x", "> ## x"),

@@ -175,7 +175,7 @@ fn a_block_of_each_has_no_structure_of_ours() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn pieces_of_them_in_any_order_do_not_get_out_either(pieces in vec((select(CORPUS.to_vec()), 0..40_usize, 1..12_usize), 1..6)) {
