@@ -5,6 +5,7 @@
 //! [`AgentEvent`]s come to. So a new engine is a table of arguments and a table of lines.
 
 mod account;
+mod arguments;
 mod event;
 mod kind;
 mod models;
@@ -23,6 +24,7 @@ use proctor_domain::{MicroDollars, Timestamp};
 use serde::{Deserialize, Serialize};
 
 pub use account::Account;
+pub(crate) use arguments::Arguments;
 pub use event::{AgentEvent, Finish, PlanEntry, PlanState, Stop};
 pub use kind::EngineKind;
 pub use models::{ModelTable, TIERS, Tier};

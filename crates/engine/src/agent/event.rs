@@ -92,6 +92,19 @@ pub enum PlanState {
     Completed,
 }
 
+impl AgentEvent {
+    /// What a line is that needs no parser, where lines are objects: an empty one, or half a one, as a killed session leaves it
+    /// and a cut makes it. `None` for one that is worth parsing.
+    pub(crate) fn at_sight(line: &[u8]) -> Option<Self> {
+        let line = line.trim_ascii();
+        match line.last() {
+            None => Some(Self::Nothing),
+            Some(b'}') => None,
+            Some(_) => Some(Self::Garbage),
+        }
+    }
+}
+
 /// What an engine says at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finish {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::{Access, AgentCommand, AgentFiles, AgentTask, EngineSetup, Input, Permission};
+use crate::agent::{Access, AgentCommand, AgentFiles, AgentTask, Arguments, EngineSetup, Input, Permission};
 use crate::tools::ToolServer;
 
 /// Tools that only look. A tool that isn't in the list does not exist in the session, so this holds whatever may be done
@@ -112,19 +112,6 @@ fn environment(setup: &EngineSetup, is_root: bool) -> Vec<(OsString, OsString)> 
         variables.push(("IS_SANDBOX", "1"));
     }
     variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
-}
-
-struct Arguments(Vec<OsString>);
-
-impl Arguments {
-    fn words(&mut self, words: &[&str]) {
-        self.0.extend(words.iter().map(OsString::from));
-    }
-
-    fn pair(&mut self, flag: &str, value: impl Into<OsString>) {
-        self.0.push(flag.into());
-        self.0.push(value.into());
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::account;
 use super::schema::strict;
-use crate::agent::{Access, AgentCommand, AgentFiles, AgentTask, EngineSetup, Input, Permission, Variable};
+use crate::agent::{Access, AgentCommand, AgentFiles, AgentTask, Arguments, EngineSetup, Input, Permission, Variable};
 use crate::tools::ToolServer;
 
 /// The variable that says where the provider is. The client has a setting of this name instead.
@@ -181,18 +181,7 @@ fn environment(setup: &EngineSetup, files: &AgentFiles, variable: &Variable<'_>)
     home.into_iter().chain(key).collect()
 }
 
-struct Arguments(Vec<OsString>);
-
 impl Arguments {
-    fn words(&mut self, words: &[&str]) {
-        self.0.extend(words.iter().map(OsString::from));
-    }
-
-    fn pair(&mut self, flag: &str, value: impl Into<OsString>) {
-        self.0.push(flag.into());
-        self.0.push(value.into());
-    }
-
     fn setting(&mut self, setting: &str) {
         self.pair("-c", setting);
     }

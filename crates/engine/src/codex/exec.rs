@@ -31,12 +31,8 @@ impl ExecReader {
 
 impl Reader for ExecReader {
     fn read(&mut self, line: &[u8], events: &mut Vec<AgentEvent>) {
-        if line.trim_ascii().is_empty() {
-            return events.push(AgentEvent::Nothing);
-        }
-        if !line.trim_ascii_end().ends_with(b"}") {
-            // Half a line, as a killed session leaves it, or one that was cut: that needs no parser.
-            return events.push(AgentEvent::Garbage);
+        if let Some(event) = AgentEvent::at_sight(line) {
+            return events.push(event);
         }
         let before = events.len();
         if parsed::<Line<'_>>(line).and_then(|read| self.read_line(&read, events)).is_none() {

@@ -55,12 +55,8 @@ impl OpenCodeReader {
 
 impl Reader for OpenCodeReader {
     fn read(&mut self, line: &[u8], events: &mut Vec<AgentEvent>) {
-        if line.trim_ascii().is_empty() {
-            return events.push(AgentEvent::Nothing);
-        }
-        if !line.trim_ascii_end().ends_with(b"}") {
-            // Half a line, as a killed session leaves it, or one that was cut: that needs no parser.
-            return events.push(AgentEvent::Garbage);
+        if let Some(event) = AgentEvent::at_sight(line) {
+            return events.push(event);
         }
         let before = events.len();
         let Some(Head { kind }) = parsed(line) else { return events.push(AgentEvent::Garbage) };
