@@ -142,7 +142,8 @@ pub fn approval_text(approval: &Approval) -> String {
 
 /// `1 step`, `2 steps`.
 pub fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+    let ending = if noun.ends_with('s') { "es" } else { "s" };
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}{ending}") }
 }
 
 #[cfg(test)]
@@ -151,6 +152,11 @@ mod tests {
 
     fn excerpt(head: &str, tail: &str, omitted: u64) -> Excerpt {
         Excerpt { head: head.to_owned(), tail: tail.to_owned(), omitted }
+    }
+
+    #[test]
+    fn a_noun_is_put_in_its_plural() {
+        assert_eq!([counted(1, "process"), counted(2, "process"), counted(0, "step")], ["1 process", "2 processes", "0 steps"]);
     }
 
     #[test]
