@@ -75,7 +75,9 @@ fn optional_text<'row>(row: &'row Row<'_>, index: usize) -> Result<Option<&'row 
 fn standing(halted: Option<&str>, outcome: Option<&str>, ended_at: Option<i64>) -> Result<Standing, String> {
     match (halted, outcome, ended_at) {
         (None, None, None) => Ok(Standing::Open),
-        (Some(reason), None, None) => serde_json::from_str(reason).map(Standing::Halted).map_err(|error| error.to_string()),
+        (Some(reason), None, None) => {
+            serde_json::from_str(reason).map(|reason| Standing::Halted(Box::new(reason))).map_err(|error| error.to_string())
+        }
         (None, Some(name), Some(at)) => {
             let outcomes = [Outcome::Completed, Outcome::Failed, Outcome::Inconclusive, Outcome::Skipped];
             let with_warnings = name == WITH_WARNINGS;

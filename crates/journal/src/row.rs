@@ -34,8 +34,8 @@ pub struct RunRow {
 pub enum Standing {
     /// Not ended and not halted: it runs, or its driver died.
     Open,
-    /// It stopped and can be resumed.
-    Halted(HaltReason),
+    /// It stopped and can be resumed. The reason is boxed, since few rows have one and it would make every row larger.
+    Halted(Box<HaltReason>),
     /// It is over.
     Ended {
         /// How.
@@ -135,7 +135,7 @@ impl RunRow {
     fn follow(&mut self, at: Timestamp, event: &RunEvent) {
         match event {
             RunEvent::StepBegan { step, .. } => self.latest_step = Some(step.clone()),
-            RunEvent::Halted { reason } => self.standing = Standing::Halted(reason.clone()),
+            RunEvent::Halted { reason } => self.standing = Standing::Halted(Box::new(reason.clone())),
             RunEvent::Resumed { .. } => self.resume(),
             RunEvent::RejudgeAsked => {
                 self.standing = Standing::Open;

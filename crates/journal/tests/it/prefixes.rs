@@ -15,7 +15,7 @@ fn everything() -> RunFilter {
 
 fn standing_of(run: &Run) -> Standing {
     match (&run.halt, &run.position) {
-        (Some(reason), _) => Standing::Halted(reason.clone()),
+        (Some(reason), _) => Standing::Halted(Box::new(reason.clone())),
         (None, Position::Ended(outcome)) => Standing::Ended {
             outcome: *outcome,
             at: run.ended_at.unwrap(),
