@@ -10,6 +10,7 @@ pub mod args;
 pub mod commands;
 pub mod docs;
 pub mod environment;
+pub mod memory;
 pub mod place;
 pub mod printer;
 pub mod progress;

@@ -260,7 +260,7 @@ fn container_setup(settings: &Settings, directory: &Path) -> ContainerSetup {
 
 /// The card root and, if it has one, its settings file. The walk ends at the top of the working tree: what lies
 /// above belongs to somebody else.
-fn card_root(directory: &Path, work_tree: &Path) -> (PathBuf, Option<PathBuf>) {
+pub fn card_root(directory: &Path, work_tree: &Path) -> (PathBuf, Option<PathBuf>) {
     let inside = || directory.ancestors().take_while(|folder| folder.starts_with(work_tree));
     if let Some(folder) = inside().find(|folder| folder.join(REPOSITORY_FILE).is_file()) {
         return (folder.to_owned(), Some(folder.join(REPOSITORY_FILE)));

@@ -2,7 +2,8 @@
 //!
 //! A [`Record`] says either what *works*, with the trap that whoever does it otherwise falls into, or what *fails*.
 //! [`store`] keeps records in Markdown that people edit, [`mod@line`] is the form of one, [`hygiene`] makes them harmless to keep
-//! and to show, [`matching`] finds those that speak about an approach, and [`logos`] reads and writes what another program keeps.
+//! and to show, [`matching`] finds those that speak about an approach, a [`Library`] is several folders of them seen as one, and [`logos`] reads
+//! and writes what another program keeps.
 //!
 //! Nothing here decides about runs, starts a program or talks to the network.
 
@@ -12,13 +13,16 @@ pub mod advice;
 pub mod cap;
 mod escape;
 pub mod hygiene;
+mod library;
 pub mod line;
 pub mod logos;
 pub mod matching;
+mod naming;
 pub mod record;
 pub mod stale;
 pub mod store;
 
+pub use library::{Found, Library, Most, Shelf};
 pub use line::{Line, Remark};
 pub use record::{Action, Approval, Degree, Dependency, Evidence, Incomplete, Layer, Polarity, Record, Said, Scope, Word};
 pub use store::{Added, Contents, Damage, Effect, Entry, FileKind, Folder, Problem, StoreError, Weight};

@@ -115,7 +115,7 @@ fn words<T: Word>() -> PossibleValuesParser {
 }
 
 /// Which of the two folders of memory is meant.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Default, Args)]
 pub struct PlaceArgs {
     /// The repository's memory, tracked with it in `proctor/memory`
     #[arg(long, conflicts_with = "user")]

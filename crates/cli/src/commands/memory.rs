@@ -8,7 +8,6 @@ mod edit;
 mod export;
 mod import;
 mod list;
-mod places;
 mod receipt;
 mod shown;
 

@@ -6,6 +6,7 @@ mod changes;
 mod damage;
 mod diagnosis;
 mod hostile;
+mod library;
 mod lines;
 mod secrets;
 mod vaults;

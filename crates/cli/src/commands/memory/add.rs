@@ -4,12 +4,12 @@ use proctor_domain::{Clock, ExitCode};
 use proctor_orchestrator::SystemClock;
 use proctor_recall::{Added, Approval, Dependency, Line, Polarity, Record, Said, Word};
 
-use super::places::Places;
 use super::receipt::{Done, MaskedDocument, Receipt, auxiliary, effect};
 use crate::Invocation;
 use crate::args::memory::AddArgs;
 use crate::commands::question::refuse_under_session;
 use crate::environment;
+use crate::memory::{Places, mask};
 use crate::printer::visible_line;
 use crate::report::Report;
 
@@ -19,7 +19,7 @@ pub(super) fn run(invocation: &Invocation, polarity: Polarity, args: &AddArgs) -
     let named = places.first()?;
     let mut line = line_of(invocation, &places, polarity, args)?;
     let mut masked = MaskedDocument::default();
-    masked.add(line.mask(&places.mask));
+    masked.add(line.mask(&mask(invocation)?));
     let added = named.folder.change(effect(args.output), |contents| contents.add(line.clone()))?;
     let (what, approval) = match &added {
         Added::New(_) => ("added", line.record.approval),

@@ -1,14 +1,14 @@
 //! `proctor memory approve`, `reject` and `forget`
 
 use proctor_domain::ExitCode;
-use proctor_recall::{Approval, Entry, StoreError};
+use proctor_recall::{Approval, Entry, Shelf, StoreError};
 
-use super::places::{Named, Places};
 use super::receipt::{Done, MaskedDocument, Receipt, effect};
 use super::shown::print_short;
 use crate::Invocation;
 use crate::args::memory::DecideArgs;
 use crate::commands::question::refuse_under_session;
+use crate::memory::Places;
 use crate::report::Report;
 
 /// What a person says of a record.
@@ -43,7 +43,7 @@ pub(super) fn run(invocation: &Invocation, decision: Decision, args: &DecideArgs
         refuse_under_session(invocation)?;
     }
     let places = Places::find(invocation, args.place)?;
-    let mut found: Vec<(&Named, Entry)> = Vec::new();
+    let mut found: Vec<(&Shelf, Entry)> = Vec::new();
     for id in &args.ids {
         let (named, entry) = places.find_record(id)?;
         // Two words for one record, say its id and the beginning of it, are one decision.
@@ -82,7 +82,7 @@ pub(super) fn run(invocation: &Invocation, decision: Decision, args: &DecideArgs
     Ok(ExitCode::Done)
 }
 
-fn carry_out(decision: Decision, named: &Named, entry: &Entry, args: &DecideArgs) -> Result<(), StoreError> {
+fn carry_out(decision: Decision, named: &Shelf, entry: &Entry, args: &DecideArgs) -> Result<(), StoreError> {
     let id = &entry.record.id;
     named.folder.change(effect(args.output), |contents| match decision.approval() {
         Some(approval) => contents.set_approval(id, approval),

@@ -2,12 +2,12 @@
 
 use proctor_domain::{Clock, ExitCode};
 use proctor_orchestrator::SystemClock;
-use proctor_recall::{Problem, Weight};
+use proctor_recall::{Problem, Shelf, Weight};
 use serde::Serialize;
 
-use super::places::Places;
 use crate::Invocation;
 use crate::args::memory::MemoryDoctorArgs;
+use crate::memory::Places;
 use crate::printer::{Stream, Style, visible_line};
 use crate::report::Report;
 
@@ -49,12 +49,12 @@ pub(super) fn run(invocation: &Invocation, args: &MemoryDoctorArgs) -> Result<Ex
     let places = Places::find(invocation, args.place)?;
     let now = SystemClock.now();
     let mut found = Vec::new();
-    for named in &places.folders {
+    for named in &places.shelves {
         found.push((named, named.folder.diagnose(now)?));
     }
     let worst = found.iter().flat_map(|(_, problems)| problems).map(|problem| problem.weight).min();
     if args.json {
-        let folder = |(named, problems): &(&super::places::Named, Vec<Problem>)| FolderDocument {
+        let folder = |(named, problems): &(&Shelf, Vec<Problem>)| FolderDocument {
             place: named.name,
             path: named.folder.path().display().to_string(),
             problems: problems.iter().map(document).collect(),
@@ -82,7 +82,7 @@ fn document(problem: &Problem) -> ProblemDocument {
     }
 }
 
-fn print(invocation: &Invocation, named: &super::places::Named, problems: &[Problem]) {
+fn print(invocation: &Invocation, named: &Shelf, problems: &[Problem]) {
     let printer = &invocation.printer;
     if problems.is_empty() {
         printer.line(&format!("{}: no problem in {}", named.name, visible_line(&named.folder.path().display().to_string())));

@@ -9,13 +9,13 @@ use proctor_domain::ExitCode;
 use proctor_process::{Program, Sink, Stdin};
 use proctor_recall::{Dependency, Entry, Line, Record, StoreError};
 
-use super::places::Places;
 use super::receipt::{Done, MaskedDocument, Receipt, effect};
 use crate::Invocation;
 use crate::args::memory::EditArgs;
 use crate::commands::CommandError;
 use crate::commands::question::refuse_under_session;
 use crate::environment;
+use crate::memory::{Places, mask};
 use crate::printer::visible_line;
 use crate::report::{Kind, Report};
 
@@ -46,7 +46,7 @@ pub(super) fn run(invocation: &Invocation, args: &EditArgs) -> Result<ExitCode, 
     }
     let keep = |report: Report| report.hint(format!("what you wrote is in {}", path.display()));
     let mut line = line_of(&entry, &edited).map_err(keep)?;
-    masked.add(line.mask(&places.mask));
+    masked.add(line.mask(&mask(invocation)?));
     let id = &entry.record.id;
     named
         .folder

@@ -9,10 +9,10 @@ use proctor_recall::logos::{WrittenFile, write_list, write_vault};
 use proctor_recall::{Approval, Contents, Entry};
 use serde::Serialize;
 
-use super::places::Places;
 use crate::Invocation;
 use crate::args::memory::ExportArgs;
 use crate::commands::CommandError;
+use crate::memory::Places;
 use crate::report::{Kind, Report};
 
 #[derive(Serialize)]

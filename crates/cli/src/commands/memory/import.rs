@@ -5,11 +5,11 @@ use proctor_recall::logos::{Skipped, import};
 use proctor_recall::{Added, Line};
 use serde::Serialize;
 
-use super::places::Places;
 use super::receipt::{Done, MaskedDocument, auxiliary, effect};
 use crate::Invocation;
 use crate::args::memory::ImportArgs;
 use crate::commands::question::refuse_under_session;
+use crate::memory::{Places, mask};
 use crate::printer::visible_line;
 use crate::report::Report;
 
@@ -45,8 +45,9 @@ pub(super) fn run(invocation: &Invocation, args: &ImportArgs) -> Result<ExitCode
     let named = places.first()?;
     let mut found = import(&invocation.directory.join(&args.path), args.polarity.map(|choice| choice.polarity()))?;
     let mut masked = MaskedDocument::default();
+    let mask = mask(invocation)?;
     for line in &mut found.found {
-        masked.add(line.mask(&places.mask));
+        masked.add(line.mask(&mask));
     }
     let all = named.folder.change(effect(args.output), |contents| {
         found.found.iter().map(|line| contents.add(line.clone())).collect::<Result<Vec<Added>, _>>()

@@ -4,10 +4,10 @@ use proctor_domain::ExitCode;
 use proctor_recall::{Approval, Entry};
 use serde::Serialize;
 
-use super::places::Places;
 use super::shown::{RecordDocument, print_short, print_whole};
 use crate::Invocation;
 use crate::args::memory::{ListArgs, ShowRecordArgs};
+use crate::memory::Places;
 use crate::report::Report;
 
 #[derive(Serialize)]

@@ -1,0 +1,128 @@
+//! Memory as it is seen from where a command works: its two folders, and the library that they are.
+
+use std::path::PathBuf;
+
+use proctor_recall::hygiene::Mask;
+use proctor_recall::{Contents, Entry, Folder, Library, Shelf, StoreError};
+use proctor_workspace::{GitEnvironment, Repository, WorkspaceError};
+
+use crate::Invocation;
+use crate::args::memory::PlaceArgs;
+use crate::environment::{self, Environment};
+use crate::place::{SettingsHere, card_root};
+use crate::report::{Kind, Report};
+
+/// The folders that a command is about, and what is known of the place. It costs one call of git, and reads no settings.
+pub struct Places {
+    /// The repository's first.
+    pub shelves: Vec<Shelf>,
+    /// Where it works, if that is a repository.
+    pub repository: Option<Repository>,
+    /// Where its lock files are looked for.
+    pub card_root: Option<PathBuf>,
+    /// The repository's name.
+    pub project: Option<String>,
+}
+
+/// What must not be written.
+///
+/// # Errors
+/// Settings can't be read.
+pub fn mask(invocation: &Invocation) -> Result<Mask, Report> {
+    let settings = SettingsHere::find(invocation)?;
+    let values = settings.agents.secrets.iter().filter_map(|name| invocation.environment.value_of(name));
+    Ok(Mask::new(&values.collect::<Vec<_>>()))
+}
+
+/// The name of the main working tree's folder: what people call the repository.
+fn name_of(repository: &Repository) -> String {
+    let folder = match repository.common_dir.file_name() {
+        Some(name) if name == ".git" => repository.common_dir.parent().unwrap_or(&repository.common_dir),
+        Some(_) | None => &repository.common_dir,
+    };
+    folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+impl Places {
+    /// Looks around. Makes nothing.
+    ///
+    /// # Errors
+    /// The repository's memory is wanted and there is no repository, or there is no place for the user's.
+    pub fn find(invocation: &Invocation, args: PlaceArgs) -> Result<Self, Report> {
+        let git = GitEnvironment::from_user(invocation.environment.pairs());
+        let repository = match Repository::discover(&invocation.directory, &git) {
+            Err(WorkspaceError::NotARepository { .. }) if !args.project => None,
+            other => Some(other?),
+        };
+        let card_root = repository.as_ref().map(|repository| card_root(&invocation.directory, &repository.work_tree).0);
+        let project = repository.as_ref().map(name_of);
+        let mut shelves = Vec::new();
+        if let (Some(root), Some(project), false) = (&card_root, &project, args.user) {
+            shelves.push(Shelf { name: "project", folder: Folder::of_project(root, project) });
+        }
+        match home_of_memory(&invocation.environment) {
+            Some(data) if !args.project => shelves.push(Shelf { name: "user", folder: Folder::of_user(&data) }),
+            None if args.user || shelves.is_empty() => {
+                return Err(Report::new(
+                    Kind::Environment,
+                    "there is no place for your memory: neither HOME nor XDG_DATA_HOME names a folder",
+                ));
+            }
+            Some(_) | None => {}
+        }
+        Ok(Self { shelves, repository, card_root, project })
+    }
+
+    /// All of it, to be searched.
+    pub fn library(&self) -> Library {
+        let library = Library::new(self.shelves.clone(), self.project.clone(), self.card_root.clone());
+        match &self.repository {
+            Some(repository) => library.with_top(repository.work_tree.clone()),
+            None => library,
+        }
+    }
+
+    /// The folder that new records go to.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn first(&self) -> Result<&Shelf, Report> {
+        self.shelves.first().ok_or_else(|| Report::new(Kind::Internal, "there is no folder of memory"))
+    }
+
+    /// What is in each folder.
+    ///
+    /// # Errors
+    /// A file is damaged or can't be read.
+    pub fn read(&self) -> Result<Vec<(&Shelf, Contents)>, Report> {
+        self.shelves.iter().map(|shelf| Ok((shelf, shelf.folder.read()?))).collect()
+    }
+
+    /// The record that an id means, and its folder.
+    ///
+    /// # Errors
+    /// There is none, or more than one, or a file is damaged.
+    pub fn find_record(&self, text: &str) -> Result<(&Shelf, Entry), Report> {
+        let mut missing = None;
+        let mut found = Vec::new();
+        for (shelf, contents) in self.read()? {
+            match contents.find(text) {
+                Ok(entry) => found.push((shelf, entry.clone())),
+                Err(error @ StoreError::NoRecord { .. }) => missing = Some(error),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let ids = found.iter().map(|(_, entry)| entry.record.id.to_string()).collect();
+        match (found.pop(), found.is_empty(), missing) {
+            (Some(only), true, _) => Ok(only),
+            (Some(_), false, _) => Err(StoreError::Ambiguous { text: text.to_owned(), ids }.into()),
+            (None, _, Some(error)) => Err(error.into()),
+            (None, _, None) => Err(StoreError::NoRecord { text: text.to_owned() }.into()),
+        }
+    }
+}
+
+fn home_of_memory(environment: &Environment) -> Option<PathBuf> {
+    let home = || environment.folder(&environment::HOME).map(|home| home.join(".local").join("share"));
+    environment.folder(&environment::XDG_DATA_HOME).or_else(home)
+}

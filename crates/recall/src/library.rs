@@ -1,0 +1,190 @@
+//! The folders of memory as one, and the search through them.
+//!
+//! What may be shown is decided folder by folder: a record counts, or is replaced, by what stands beside it. Records of the
+//! first shelf come first where nothing else decides.
+
+use std::path::PathBuf;
+
+use proctor_domain::Timestamp;
+
+use crate::advice::Advice;
+use crate::matching::{Approach, Bars, Fingerprint, Hit, Index, Place};
+use crate::naming::{Naming, named_by};
+use crate::record::Polarity;
+use crate::stale::{Stale, Versions, stale};
+use crate::store::{Contents, Entry, Folder, StoreError};
+
+/// A folder of memory, under the name that people know it by.
+#[derive(Debug, Clone)]
+pub struct Shelf {
+    /// `project` or `user`.
+    pub name: &'static str,
+    /// The folder.
+    pub folder: Folder,
+}
+
+/// All the memory that can be seen from a place.
+#[derive(Debug, Clone)]
+pub struct Library {
+    shelves: Vec<Shelf>,
+    /// The repository that whoever asks works in.
+    project: Option<String>,
+    /// Where its lock files are looked for.
+    root: Option<PathBuf>,
+    /// What paths of files begin at.
+    top: Option<PathBuf>,
+}
+
+/// How many records are worth somebody's while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Most {
+    /// Dead ends.
+    pub fails: usize,
+    /// Procedures.
+    pub works: usize,
+}
+
+impl Default for Most {
+    fn default() -> Self {
+        Self { fails: 6, works: 4 }
+    }
+}
+
+impl Most {
+    /// As many of each.
+    pub fn of_each(number: usize) -> Self {
+        Self { fails: number, works: number }
+    }
+
+    fn of(self, polarity: Polarity) -> usize {
+        match polarity {
+            Polarity::Fails => self.fails,
+            Polarity::Works => self.works,
+        }
+    }
+}
+
+/// A record that speaks about what somebody does, with what they should know beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The record and its line.
+    pub entry: Entry,
+    /// The name of its shelf.
+    pub shelf: &'static str,
+    /// It comes from another repository.
+    pub is_elsewhere: bool,
+    /// It may be out of date.
+    pub stale: Option<Stale>,
+    /// What it was found by.
+    pub why: String,
+}
+
+impl Found {
+    /// What is said of it.
+    pub fn advice(&self) -> Advice<'_> {
+        Advice { record: &self.entry.record, is_elsewhere: self.is_elsewhere, stale: self.stale.clone(), why: self.why.clone() }
+    }
+}
+
+impl Library {
+    /// The library of these shelves. `project` is the repository that whoever asks works in, `root` where its lock files are.
+    pub fn new(shelves: Vec<Shelf>, project: Option<String>, root: Option<PathBuf>) -> Self {
+        Self { shelves, project, top: root.clone(), root }
+    }
+
+    /// The same, with the top of the working tree where that is not where lock files are: records name files from there.
+    #[must_use]
+    pub fn with_top(self, top: PathBuf) -> Self {
+        Self { top: Some(top), ..self }
+    }
+
+    /// Its folders, the repository's first.
+    pub fn shelves(&self) -> &[Shelf] {
+        &self.shelves
+    }
+
+    /// What memory has to say about an approach: dead ends, the best first, and then procedures. An approach that names no
+    /// project is of the library's.
+    ///
+    /// # Errors
+    /// A folder can't be read, or one of its files is damaged.
+    pub fn try_approach(&self, approach: &Approach<'_>, most: Most, now: Timestamp) -> Result<Vec<Found>, StoreError> {
+        let approach = Approach { project: approach.project.or(self.project.as_deref()), ..*approach };
+        let contents = self.read()?;
+        let candidates: Vec<(&'static str, &Entry)> = active(&contents).collect();
+        // Where a record stands in its file is of no use as long as its entry is at hand.
+        let nowhere = Place { source: 0, offset: 0, length: 0 };
+        let index = Index::of_records(Fingerprint::default(), candidates.iter().map(|(_, entry)| (nowhere, &entry.record)));
+        let versions = self.versions();
+        let found = search(&index, &approach, most).into_iter().filter_map(|hit| {
+            let (shelf, entry) = candidates.get(usize::try_from(hit.number).ok()?)?;
+            Some(found(shelf, (*entry).clone(), &hit, stale(&entry.record, &versions, now)))
+        });
+        Ok(found.collect())
+    }
+
+    /// The records that name a file, or a folder that it is in: those of the first shelf before others, and the newest first.
+    /// Another repository's file of the same name is another file. A path may be absolute, if it is below the top of the repository.
+    ///
+    /// Whether a record is old is for who knows the time; [`Found::stale`] says here only that versions differ.
+    ///
+    /// # Errors
+    /// A folder can't be read, or one of its files is damaged.
+    pub fn about_file(&self, path: &str) -> Result<Vec<Found>, StoreError> {
+        let Some(wanted) = Naming::of(path, self.top.as_deref()) else { return Ok(Vec::new()) };
+        let contents = self.read()?;
+        let mut found = Vec::new();
+        for (shelf, entry) in active(&contents).filter(|(_, entry)| self.is_from_here(entry)) {
+            if let Some(why) = named_by(&wanted, &entry.record.files) {
+                found.push(Found { entry: entry.clone(), shelf, is_elsewhere: false, stale: None, why });
+            }
+        }
+        Ok(self.in_order(found))
+    }
+
+    /// Those of the first shelf before others, the newest first, and with what their versions say.
+    fn in_order(&self, mut found: Vec<Found>) -> Vec<Found> {
+        let shelf_of = |found: &Found| self.shelves.iter().position(|shelf| shelf.name == found.shelf);
+        found.sort_by(|one, other| {
+            shelf_of(one).cmp(&shelf_of(other)).then_with(|| other.entry.record.created.cmp(&one.entry.record.created))
+        });
+        // Lock files may be long, and most records name no version.
+        let names_version = |found: &Found| found.entry.record.dependencies.iter().any(|dependency| dependency.version.is_some());
+        if found.iter().any(names_version) {
+            let versions = self.versions();
+            for found in &mut found {
+                let record = &found.entry.record;
+                // Its own time makes nothing old.
+                found.stale = stale(record, &versions, record.created.unwrap_or(Timestamp(0)));
+            }
+        }
+        found
+    }
+
+    fn is_from_here(&self, entry: &Entry) -> bool {
+        entry.record.project.is_none() || entry.record.project == self.project
+    }
+
+    fn read(&self) -> Result<Vec<(&'static str, Contents)>, StoreError> {
+        self.shelves.iter().map(|shelf| Ok((shelf.name, shelf.folder.read()?))).collect()
+    }
+
+    fn versions(&self) -> Versions {
+        self.root.as_deref().map(Versions::read).unwrap_or_default()
+    }
+}
+
+fn active<'contents>(contents: &'contents [(&'static str, Contents)]) -> impl Iterator<Item = (&'static str, &'contents Entry)> {
+    contents.iter().flat_map(|(shelf, contents)| contents.active().map(move |entry| (*shelf, entry)))
+}
+
+/// The best of each polarity, dead ends first.
+fn search(index: &Index, approach: &Approach<'_>, most: Most) -> Vec<Hit> {
+    let hits = index.search(approach, &Bars::default(), None, most.fails.max(most.works));
+    let of = |polarity: Polarity| hits.iter().filter(move |hit| hit.polarity == polarity).take(most.of(polarity));
+    of(Polarity::Fails).chain(of(Polarity::Works)).cloned().collect()
+}
+
+fn found(shelf: &'static str, entry: Entry, hit: &Hit, stale: Option<Stale>) -> Found {
+    Found { entry, shelf, is_elsewhere: hit.is_elsewhere, stale, why: hit.decision.to_string() }
+}
