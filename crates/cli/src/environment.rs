@@ -87,14 +87,17 @@ pub static XDG_STATE_HOME: Variable =
 /// Where the user's data is.
 pub static XDG_DATA_HOME: Variable =
     by_caller("XDG_DATA_HOME", "Where your own memory is: `$XDG_DATA_HOME/proctor/memory`; `$HOME/.local/share` when unset.");
+/// Where what can be made again is.
+pub static XDG_CACHE_HOME: Variable =
+    by_caller("XDG_CACHE_HOME", "Where indexes of memory are kept: `$XDG_CACHE_HOME/proctor/memory`; `$HOME/.cache` when unset.");
 /// The editor.
 pub static VISUAL: Variable = by_caller("VISUAL", "The editor of `proctor memory edit`: a program, and its options after spaces.");
 /// The editor.
 pub static EDITOR: Variable = by_caller("EDITOR", "The same, where `VISUAL` is unset; `vi` where both are.");
 /// Where programs are.
 pub static PATH: Variable = by_caller("PATH", "Where git, bash and the programs of engines are looked up.");
-/// The fallback of all three.
-pub static HOME: Variable = by_caller("HOME", "Your home folder; where the three variables above point when they are unset.");
+/// The fallback of these four.
+pub static HOME: Variable = by_caller("HOME", "Your home folder; where the four variables above point when they are unset.");
 /// Colour.
 pub static NO_COLOR: Variable = by_caller("NO_COLOR", "Set and not empty: no colour, unless `--color always` is given.");
 /// Colour.
@@ -119,6 +122,7 @@ pub static VARIABLES: &[&Variable] = &[
     &XDG_CONFIG_HOME,
     &XDG_STATE_HOME,
     &XDG_DATA_HOME,
+    &XDG_CACHE_HOME,
     &HOME,
     &PATH,
     &by_caller("ANTHROPIC_API_KEY", "One of the ways in which Claude Code is let in; passed to its sessions."),

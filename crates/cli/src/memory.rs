@@ -22,6 +22,8 @@ pub struct Places {
     pub card_root: Option<PathBuf>,
     /// The repository's name.
     pub project: Option<String>,
+    /// Where indexes are kept.
+    pub cache: Option<PathBuf>,
 }
 
 /// What must not be written.
@@ -70,14 +72,18 @@ impl Places {
             }
             Some(_) | None => {}
         }
-        Ok(Self { shelves, repository, card_root, project })
+        Ok(Self { shelves, repository, card_root, project, cache: cache_of_memory(&invocation.environment) })
     }
 
     /// All of it, to be searched.
     pub fn library(&self) -> Library {
         let library = Library::new(self.shelves.clone(), self.project.clone(), self.card_root.clone());
-        match &self.repository {
+        let library = match &self.repository {
             Some(repository) => library.with_top(repository.work_tree.clone()),
+            None => library,
+        };
+        match &self.cache {
+            Some(folder) => library.with_cache(folder.clone()),
             None => library,
         }
     }
@@ -125,4 +131,10 @@ impl Places {
 fn home_of_memory(environment: &Environment) -> Option<PathBuf> {
     let home = || environment.folder(&environment::HOME).map(|home| home.join(".local").join("share"));
     environment.folder(&environment::XDG_DATA_HOME).or_else(home)
+}
+
+fn cache_of_memory(environment: &Environment) -> Option<PathBuf> {
+    let home = || environment.folder(&environment::HOME).map(|home| home.join(".cache"));
+    let cache = environment.folder(&environment::XDG_CACHE_HOME).or_else(home);
+    cache.map(|cache| cache.join("proctor").join("memory"))
 }

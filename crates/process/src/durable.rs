@@ -1,7 +1,7 @@
 //! Files that a reader never sees half written.
 
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -79,6 +79,17 @@ pub fn write(path: &Path, bytes: &[u8], durability: Durability) -> Result<(), Du
         None => return Err(DurableError::NoFolder { path: path.to_owned() }),
     };
     write_in(folder, path, bytes, durability).map_err(|source| DurableError::of(path, source))
+}
+
+/// Makes a folder that only its owner can look into, with those above it that are not there.
+///
+/// # Errors
+/// It can't be made, or what is there is no folder, or one that others own or may write to.
+pub fn private_folder(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    let metadata = fs::symlink_metadata(path)?;
+    let is_ours = metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0;
+    if is_ours { Ok(()) } else { Err(io::Error::new(io::ErrorKind::PermissionDenied, "others may write to that folder")) }
 }
 
 /// Whether a file was replaced.

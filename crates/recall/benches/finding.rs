@@ -77,7 +77,7 @@ fn index_of(text: &str, fingerprint: Fingerprint) -> Index {
     let mut offset = 0;
     let mut places = Vec::new();
     for line in text.split_inclusive('\n') {
-        places.push((Place { source: 0, offset, length: line.len() as u32 }, line));
+        places.push((Place { source: 0, line: 0, offset, length: line.len() as u32 }, line));
         offset += line.len() as u64;
     }
     let parsed: Vec<Parsed<'_>> = places.into_iter().map(|(place, line)| parse(place, line)).collect();

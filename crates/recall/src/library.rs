@@ -1,18 +1,25 @@
 //! The folders of memory as one, and the search through them.
 //!
-//! What may be shown is decided folder by folder: a record counts, or is replaced, by what stands beside it. Records of the
-//! first shelf come first where nothing else decides.
+//! What may be shown is decided folder by folder, when the index is made: a record counts, or is replaced, by what stands beside
+//! it. A search reads the index and the lines of what it found, never all records.
+//!
+//! INVARIANT: what is answered was in the files at one moment. The index says of which state of the files it was made, and an answer
+//! is given only if they are in that state after its lines were read.
+
+mod shelved;
 
 use std::path::PathBuf;
 
 use proctor_domain::Timestamp;
 
 use crate::advice::Advice;
-use crate::matching::{Approach, Bars, Fingerprint, Hit, Index, Place};
+use crate::matching::{Approach, Bars, Hit, Index};
 use crate::naming::{Naming, named_by};
 use crate::record::Polarity;
 use crate::stale::{Stale, Versions, stale};
-use crate::store::{Contents, Entry, Folder, StoreError};
+use crate::store::{Entry, Folder, StoreError};
+
+use shelved::{Held, Shelved};
 
 /// A folder of memory, under the name that people know it by.
 #[derive(Debug, Clone)]
@@ -33,6 +40,9 @@ pub struct Library {
     root: Option<PathBuf>,
     /// What paths of files begin at.
     top: Option<PathBuf>,
+    /// Where indexes are kept.
+    cache: Option<PathBuf>,
+    held: Held,
 }
 
 /// How many records are worth somebody's while.
@@ -89,13 +99,19 @@ impl Found {
 impl Library {
     /// The library of these shelves. `project` is the repository that whoever asks works in, `root` where its lock files are.
     pub fn new(shelves: Vec<Shelf>, project: Option<String>, root: Option<PathBuf>) -> Self {
-        Self { shelves, project, top: root.clone(), root }
+        Self { shelves, project, top: root.clone(), root, cache: None, held: Held::default() }
     }
 
     /// The same, with the top of the working tree where that is not where lock files are: records name files from there.
     #[must_use]
     pub fn with_top(self, top: PathBuf) -> Self {
         Self { top: Some(top), ..self }
+    }
+
+    /// The same, with a folder in which its index is kept. Without one the index is made for each question.
+    #[must_use]
+    pub fn with_cache(self, folder: PathBuf) -> Self {
+        Self { cache: Some(folder), ..self }
     }
 
     /// Its folders, the repository's first.
@@ -110,17 +126,13 @@ impl Library {
     /// A folder can't be read, or one of its files is damaged.
     pub fn try_approach(&self, approach: &Approach<'_>, most: Most, now: Timestamp) -> Result<Vec<Found>, StoreError> {
         let approach = Approach { project: approach.project.or(self.project.as_deref()), ..*approach };
-        let contents = self.read()?;
-        let candidates: Vec<(&'static str, &Entry)> = active(&contents).collect();
-        // Where a record stands in its file is of no use as long as its entry is at hand.
-        let nowhere = Place { source: 0, offset: 0, length: 0 };
-        let index = Index::of_records(Fingerprint::default(), candidates.iter().map(|(_, entry)| (nowhere, &entry.record)));
-        let versions = self.versions();
-        let found = search(&index, &approach, most).into_iter().filter_map(|hit| {
-            let (shelf, entry) = candidates.get(usize::try_from(hit.number).ok()?)?;
-            Some(found(shelf, (*entry).clone(), &hit, stale(&entry.record, &versions, now)))
+        let ask = |index: &Index| search(index, &approach, most).into_iter().map(|hit| (hit.number, hit)).collect();
+        let shelved = self.shelved().look_up(ask)?;
+        let found = shelved.into_iter().map(|(hit, shelf, entry)| {
+            let why = hit.decision.to_string();
+            Found { entry, shelf, is_elsewhere: hit.is_elsewhere, stale: None, why }
         });
-        Ok(found.collect())
+        Ok(self.doubted(found.collect(), |_| now))
     }
 
     /// The records that name a file, or a folder that it is in: those of the first shelf before others, and the newest first.
@@ -132,31 +144,30 @@ impl Library {
     /// A folder can't be read, or one of its files is damaged.
     pub fn about_file(&self, path: &str) -> Result<Vec<Found>, StoreError> {
         let Some(wanted) = Naming::of(path, self.top.as_deref()) else { return Ok(Vec::new()) };
-        let contents = self.read()?;
-        let mut found = Vec::new();
-        for (shelf, entry) in active(&contents).filter(|(_, entry)| self.is_from_here(entry)) {
-            if let Some(why) = named_by(&wanted, &entry.record.files) {
-                found.push(Found { entry: entry.clone(), shelf, is_elsewhere: false, stale: None, why });
-            }
-        }
-        Ok(self.in_order(found))
-    }
-
-    /// Those of the first shelf before others, the newest first, and with what their versions say.
-    fn in_order(&self, mut found: Vec<Found>) -> Vec<Found> {
+        let ask = |index: &Index| index.naming(wanted.with_folders()).into_iter().map(|number| (number, ())).collect();
+        let shelved = self.shelved().look_up(ask)?;
+        let from_here = shelved.into_iter().filter(|(_, _, entry)| self.is_from_here(entry));
+        let found = from_here.filter_map(|((), shelf, entry)| {
+            let why = named_by(&wanted, &entry.record.files)?;
+            Some(Found { entry, shelf, is_elsewhere: false, stale: None, why })
+        });
+        let mut found: Vec<Found> = found.collect();
         let shelf_of = |found: &Found| self.shelves.iter().position(|shelf| shelf.name == found.shelf);
         found.sort_by(|one, other| {
             shelf_of(one).cmp(&shelf_of(other)).then_with(|| other.entry.record.created.cmp(&one.entry.record.created))
         });
+        // Its own time makes nothing old.
+        Ok(self.doubted(found, |found| found.entry.record.created.unwrap_or(Timestamp(0))))
+    }
+
+    /// The same, with what may be out of date said. `now` is the time by which the age of each counts.
+    fn doubted(&self, mut found: Vec<Found>, now: impl Fn(&Found) -> Timestamp) -> Vec<Found> {
         // Lock files may be long, and most records name no version.
         let names_version = |found: &Found| found.entry.record.dependencies.iter().any(|dependency| dependency.version.is_some());
-        if found.iter().any(names_version) {
-            let versions = self.versions();
-            for found in &mut found {
-                let record = &found.entry.record;
-                // Its own time makes nothing old.
-                found.stale = stale(record, &versions, record.created.unwrap_or(Timestamp(0)));
-            }
+        let root = self.root.as_deref().filter(|_| found.iter().any(names_version));
+        let versions = root.map(Versions::read).unwrap_or_default();
+        for found in &mut found {
+            found.stale = stale(&found.entry.record, &versions, now(found));
         }
         found
     }
@@ -165,17 +176,9 @@ impl Library {
         entry.record.project.is_none() || entry.record.project == self.project
     }
 
-    fn read(&self) -> Result<Vec<(&'static str, Contents)>, StoreError> {
-        self.shelves.iter().map(|shelf| Ok((shelf.name, shelf.folder.read()?))).collect()
+    fn shelved(&self) -> Shelved<'_> {
+        Shelved::new(&self.shelves, self.cache.as_deref(), &self.held)
     }
-
-    fn versions(&self) -> Versions {
-        self.root.as_deref().map(Versions::read).unwrap_or_default()
-    }
-}
-
-fn active<'contents>(contents: &'contents [(&'static str, Contents)]) -> impl Iterator<Item = (&'static str, &'contents Entry)> {
-    contents.iter().flat_map(|(shelf, contents)| contents.active().map(move |entry| (*shelf, entry)))
 }
 
 /// The best of each polarity, dead ends first.
@@ -183,8 +186,4 @@ fn search(index: &Index, approach: &Approach<'_>, most: Most) -> Vec<Hit> {
     let hits = index.search(approach, &Bars::default(), None, most.fails.max(most.works));
     let of = |polarity: Polarity| hits.iter().filter(move |hit| hit.polarity == polarity).take(most.of(polarity));
     of(Polarity::Fails).chain(of(Polarity::Works)).cloned().collect()
-}
-
-fn found(shelf: &'static str, entry: Entry, hit: &Hit, stale: Option<Stale>) -> Found {
-    Found { entry, shelf, is_elsewhere: hit.is_elsewhere, stale, why: hit.decision.to_string() }
 }

@@ -25,6 +25,16 @@ impl Naming {
         (!parts.is_empty()).then(|| Self(parts.join("/")))
     }
 
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The file and every folder that it is in.
+    pub(crate) fn with_folders(&self) -> impl Iterator<Item = &str> {
+        let folders = self.0.match_indices('/').map(|(end, _)| &self.0[..end]);
+        folders.chain([self.as_str()])
+    }
+
     /// Whether it is `other`, or in the folder of that name.
     fn is_in(&self, other: &Self) -> bool {
         let rest = self.0.strip_prefix(&other.0);

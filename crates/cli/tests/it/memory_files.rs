@@ -175,3 +175,23 @@ fn a_list_comes_in_and_goes_out() {
     let unknown = world.proctor(&["memory", "import", "."]).expect_code(2);
     assert!(unknown.stderr.contains("is neither a vault of Logos"), "{unknown}");
 }
+
+#[test]
+fn an_index_is_kept_for_the_next_search_and_follows_every_change() {
+    let world = world();
+    let _ = world.proctor(&FAILS).expect_code(0);
+    let ask = || world.proctor(&["memory", "try", "cache the image by tag"]).expect_code(0).stdout;
+    let cache = world.home().join(".cache/proctor/memory");
+
+    let first = ask();
+
+    let indexes: Vec<_> = fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(indexes.len(), 1, "{indexes:?}");
+    assert_eq!(ask(), first);
+    let path = "proctor/memory/fails.md";
+    world.write(path, world.read(path).replace("the old image was used", "the new image was used"));
+    assert!(ask().contains("seen: the new image was used"));
+    fs::remove_dir_all(&cache).unwrap();
+    world.write(&cache, "in the way");
+    assert!(ask().contains("seen: the new image was used"));
+}

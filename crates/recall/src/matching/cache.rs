@@ -63,7 +63,7 @@ pub fn open<E>(file: &Path, sources: &[&Path], make: impl FnOnce(Fingerprint) ->
 
 /// The index in the file, unless anything speaks against it.
 fn kept(file: &Path, sources: &[&Path], now: Fingerprint) -> Option<Index> {
-    let written = fs::metadata(file).and_then(|found| found.modified()).ok()?;
+    let written = fs::metadata(file).ok().filter(Metadata::is_file)?.modified().ok()?;
     let is_settled = |source: &&Path| fs::metadata(source).map_or(true, |found| is_settled(&found, written));
     if !sources.iter().all(is_settled) {
         return None;
@@ -116,7 +116,7 @@ mod tests {
             let make = |fingerprint| {
                 let text = fs::read_to_string(self.source()).unwrap();
                 let records = text.lines().enumerate().map(|(number, route)| {
-                    let place = Place { source: 0, offset: number as u64, length: 1 };
+                    let place = Place { source: 0, line: 0, offset: number as u64, length: 1 };
                     let polarity = Polarity::Fails;
                     let files = &[];
                     (place, Findable { polarity, route, trap: "", observation: "", files, dependencies: &[], project: None })

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use super::Findable;
 use super::text::{Kind, Terms};
 use crate::Polarity;
+use crate::naming::Naming;
 
 pub use bytes::Damaged;
 use bytes::Sections;
@@ -21,10 +22,12 @@ use bytes::Sections;
 pub struct Fingerprint(pub [u8; 32]);
 
 /// Where a record stands in the sources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Place {
     /// Which source, by the caller's counting.
     pub source: u32,
+    /// Its line there, for people.
+    pub line: u32,
     /// Where in it, in bytes or in whatever the caller counts.
     pub offset: u64,
     /// How long it is there.
@@ -95,6 +98,9 @@ fn fields_of(record: &Findable<'_>) -> [(Field, BTreeSet<String>); 4] {
     let mut files = Terms::default();
     for file in record.files {
         files.read_path(file);
+        if let Some(naming) = Naming::of(file, None) {
+            files.add(Kind::Named, naming.as_str(), file);
+        }
     }
     for name in record.dependencies {
         files.add(Kind::Package, &super::text::fold(name), name);

@@ -34,6 +34,8 @@ pub(super) enum Kind {
     Word,
     /// The project of a record. It is kept with the terms and is never searched for.
     Project,
+    /// A file that a record names, as a whole: for who asks about that file, and never compared.
+    Named,
 }
 
 impl Kind {
@@ -49,6 +51,7 @@ impl Kind {
             Self::Path => 'p',
             Self::Word => 'w',
             Self::Project => 'x',
+            Self::Named => 'z',
         }
     }
 
@@ -63,6 +66,7 @@ impl Kind {
             Some(b'n') => Self::Package,
             Some(b'p') => Self::Path,
             Some(b'x') => Self::Project,
+            Some(b'z') => Self::Named,
             Some(_) | None => Self::Word,
         }
     }
@@ -75,7 +79,7 @@ impl Kind {
             Self::Word => 1.0,
             Self::Pale => 0.35,
             // Files and packages are signals of their own, not words.
-            Self::Path | Self::File | Self::Folder | Self::Package | Self::Project => 0.0,
+            Self::Path | Self::File | Self::Folder | Self::Package | Self::Project | Self::Named => 0.0,
         }
     }
 }

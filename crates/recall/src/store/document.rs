@@ -9,6 +9,7 @@ use super::Damage;
 use crate::line::body::{self, Remark};
 use crate::line::trailer::{self, Split};
 use crate::line::{bullet, join};
+use crate::matching::Place;
 use crate::record::{Approval, Polarity, Record};
 
 /// Which file it is.
@@ -89,6 +90,8 @@ pub struct Entry {
     pub body: String,
     /// The id that stands there. Where it is another line's too, it does not count.
     pub(super) written_id: Option<RecordId>,
+    /// Where its line begins in the file, in bytes, as it was read.
+    offset: u64,
     raw: String,
 }
 
@@ -101,6 +104,27 @@ impl Entry {
     /// Whether the line has an id of its own.
     pub fn has_id(&self) -> bool {
         self.written_id.as_ref() == Some(&self.record.id)
+    }
+
+    /// Where it stands, as it was read.
+    pub(crate) fn place(&self, source: u32) -> Place {
+        let short = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Place { source, line: short(self.line), offset: self.offset, length: short(self.raw.len()) }
+    }
+
+    /// The entry whose line stands at this place, under the id and in the project that it has among all of its folder.
+    pub(crate) fn at(place: Place, raw: &[u8], kind: FileKind, id: Option<&RecordId>, project: Option<&str>) -> Option<Self> {
+        let raw = text(raw).ok()?;
+        let mut reader = Reader::new(kind, raw);
+        reader.offset = place.offset;
+        for (index, line) in raw.split_inclusive('\n').enumerate() {
+            reader.take(usize::try_from(place.line).ok()? + index, line).ok()?;
+        }
+        let [Piece::Entry(entry)] = reader.document.pieces.as_slice() else { return None };
+        let mut entry = entry.as_ref().clone();
+        entry.record.id = id.unwrap_or(&entry.record.id).clone();
+        entry.record.project = entry.record.project.or_else(|| project.map(str::to_owned));
+        Some(entry)
     }
 
     /// Makes the line anew, with the metadata of `record`.
@@ -146,6 +170,7 @@ impl Document {
         }
         let mut reader = Reader::new(kind, text);
         reader.document.has_mark = has_mark;
+        reader.offset = if has_mark { MARK.len() as u64 } else { 0 };
         for (index, line) in text.split_inclusive('\n').enumerate() {
             reader.take(index + 1, line)?;
         }
@@ -180,8 +205,16 @@ impl Document {
         if let Some(before) = at.checked_sub(1).and_then(|index| self.pieces.get_mut(index)) {
             end_line(before, self.line_break);
         }
-        let mut entry =
-            Entry { remarks: Vec::new(), file: self.kind, line: 0, body, written_id: Some(record.id.clone()), raw: String::new(), record };
+        let mut entry = Entry {
+            remarks: Vec::new(),
+            file: self.kind,
+            line: 0,
+            body,
+            written_id: Some(record.id.clone()),
+            offset: 0,
+            raw: String::new(),
+            record,
+        };
         entry.raw = format!("{}{}", join(&entry.body, &entry.record), self.line_break);
         self.pieces.insert(at, Piece::Entry(Box::new(entry)));
     }
@@ -287,6 +320,8 @@ fn text(bytes: &[u8]) -> Result<&str, Damage> {
 /// Reads a file line by line.
 struct Reader {
     document: Document,
+    /// Where the line that is read begins, in bytes.
+    offset: u64,
     /// The ids so far.
     taken: HashSet<RecordId>,
     /// The first line of a comment that is open.
@@ -301,10 +336,12 @@ impl Reader {
     fn new(kind: FileKind, text: &str) -> Self {
         let first = text.split_inclusive('\n').next().unwrap_or_default();
         let document = Document { line_break: if first.ends_with("\r\n") { "\r\n" } else { "\n" }, ..Document::new(kind) };
-        Self { document, taken: HashSet::new(), comment: None, is_open: false, has_header: false, has_end: false }
+        Self { document, offset: 0, taken: HashSet::new(), comment: None, is_open: false, has_header: false, has_end: false }
     }
 
     fn take(&mut self, number: usize, raw: &str) -> Result<(), Damage> {
+        let begins = self.offset;
+        self.offset += raw.len() as u64;
         let line = raw.trim_end_matches(['\n', '\r']);
         if is_conflict(line) {
             return Err(Damage::Conflict { line: number });
@@ -315,10 +352,10 @@ impl Reader {
             return Ok(());
         }
         if let Some(body) = bullet(line) {
-            return self.record(number, raw, body);
+            return self.record((number, begins), raw, body);
         }
         if self.is_open && line.starts_with([' ', '\t']) && !line.trim().is_empty() {
-            return self.go_on(number, raw, line);
+            return self.go_on(raw, line);
         }
         self.notice(line);
         if opens_comment(line) {
@@ -343,23 +380,22 @@ impl Reader {
         self.has_end |= line.trim_end() == END;
     }
 
-    fn record(&mut self, number: usize, raw: &str, text: &str) -> Result<(), Damage> {
-        let entry = self.entry(number, raw, text)?;
+    fn record(&mut self, begins: (usize, u64), raw: &str, text: &str) -> Result<(), Damage> {
+        let entry = self.entry(begins, raw, text)?;
         self.is_open = entry.written_id.is_none() && !entry.raw.trim_end().ends_with("-->");
         self.document.pieces.push(Piece::Entry(Box::new(entry)));
         Ok(())
     }
 
     /// A line that belongs to the record before it.
-    fn go_on(&mut self, number: usize, raw: &str, line: &str) -> Result<(), Damage> {
+    fn go_on(&mut self, raw: &str, line: &str) -> Result<(), Damage> {
         let Some(Piece::Entry(before)) = self.document.pieces.pop() else { return Ok(()) };
         self.taken.remove(&before.record.id);
         let text = format!("{} {}", before.body, line.trim());
-        let first = if before.line == 0 { number } else { before.line };
-        self.record(first, &format!("{}{raw}", before.raw), &text)
+        self.record((before.line, before.offset), &format!("{}{raw}", before.raw), &text)
     }
 
-    fn entry(&mut self, number: usize, raw: &str, text: &str) -> Result<Entry, Damage> {
+    fn entry(&mut self, (number, offset): (usize, u64), raw: &str, text: &str) -> Result<Entry, Damage> {
         let (body, inside) = match trailer::split(text, "proctor") {
             Split::Whole(body, inside) => (body, Some(inside)),
             Split::Bare if opens_comment(text) => return Err(Damage::OpenComment { line: number }),
@@ -386,7 +422,16 @@ impl Reader {
         let free = written_id.clone().filter(|id| !self.taken.contains(id));
         record.id = free.unwrap_or_else(|| derived_id(record.polarity, body, |id| self.taken.contains(id)));
         self.taken.insert(record.id.clone());
-        Ok(Entry { record, remarks, file: self.document.kind, line: number, body: body.to_owned(), written_id, raw: raw.to_owned() })
+        Ok(Entry {
+            record,
+            remarks,
+            file: self.document.kind,
+            line: number,
+            body: body.to_owned(),
+            written_id,
+            offset,
+            raw: raw.to_owned(),
+        })
     }
 
     fn finish(self) -> Result<Document, Damage> {

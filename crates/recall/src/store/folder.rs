@@ -156,7 +156,7 @@ impl Folder {
     }
 
     /// A repository from somebody else may have a link where the folder should be.
-    fn check_place(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_place(&self) -> Result<(), StoreError> {
         let Some((_, root)) = &self.home else { return Ok(()) };
         let target = match self.path.canonicalize() {
             Ok(target) => target,

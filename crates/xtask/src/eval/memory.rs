@@ -72,7 +72,7 @@ impl<'a> Bench<'a> {
             let polarity = if record.works { Polarity::Works } else { Polarity::Fails };
             let (route, trap, observation) = (&record.route, &record.trap, &record.observation);
             let findable = Findable { polarity, route, trap, observation, files, dependencies, project: Some(&record.project) };
-            (Place { source: 0, offset: 0, length: 0 }, findable)
+            (Place::default(), findable)
         });
         let index = Index::build(Fingerprint::default(), records);
         Self { pool, index, subjects: pool.iter().map(|record| baseline::subject(&record.route)).collect() }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::bytes::{Entry, NO_PROJECT, Packed, Parts, Sections};
+use proctor_domain::RecordId;
+
+use super::bytes::{Entry, ID, NO_PROJECT, Packed, Parts, Sections};
 use super::{Damaged, Field, Findable, Fingerprint, Index, Kind, Place, fields_of};
 use crate::Record;
 
@@ -11,7 +13,7 @@ impl Index {
     pub fn build<'a>(fingerprint: Fingerprint, records: impl IntoIterator<Item = (Place, Findable<'a>)>) -> Self {
         let mut builder = Builder::default();
         for (place, record) in records {
-            builder.add(place, &record);
+            builder.add(place, [0; ID], &record);
         }
         builder.into_index(fingerprint)
     }
@@ -24,6 +26,7 @@ impl Index {
             let dependencies: Vec<&str> = record.dependencies.iter().map(|dependency| dependency.name.as_str()).collect();
             builder.add(
                 place,
+                id_of(record),
                 &Findable {
                     polarity: record.polarity,
                     route: &record.route,
@@ -57,6 +60,14 @@ impl Index {
         self.sections.fingerprint
     }
 
+    /// Where a record of this number stands, and its id, if it was made with one.
+    pub fn record(&self, number: u32) -> Option<(Place, Option<RecordId>)> {
+        let number = usize::try_from(number).ok().filter(|number| *number < self.len())?;
+        let Entry { place, id, .. } = self.sections.record(&self.bytes, number);
+        let id = std::str::from_utf8(&id).ok().and_then(|id| format!("{}{id}", RecordId::PREFIX).parse().ok());
+        Some((place, id))
+    }
+
     /// How many records are in it.
     pub fn len(&self) -> usize {
         self.sections.records
@@ -81,7 +92,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn add(&mut self, place: Place, record: &Findable<'_>) {
+    fn add(&mut self, place: Place, id: [u8; ID], record: &Findable<'_>) {
         let Ok(number) = u32::try_from(self.entries.len()) else { return };
         let mut masks: HashMap<u32, u8> = HashMap::new();
         let mut lengths = [0; 3];
@@ -101,7 +112,7 @@ impl Builder {
             self.postings[*term as usize].push((number, *mask));
         }
         self.forward.push(terms);
-        self.entries.push(Entry { place, project: project.unwrap_or(NO_PROJECT), polarity: record.polarity, lengths });
+        self.entries.push(Entry { place, project: project.unwrap_or(NO_PROJECT), polarity: record.polarity, lengths, id });
     }
 
     fn term(&mut self, key: String) -> u32 {
@@ -148,6 +159,10 @@ impl Builder {
         }
         parts.into_bytes()
     }
+}
+
+fn id_of(record: &Record) -> [u8; ID] {
+    record.id.as_str().as_bytes().last_chunk().copied().unwrap_or_default()
 }
 
 fn put_end(section: &[u8], ends: &mut Vec<u8>) {

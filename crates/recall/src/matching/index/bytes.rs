@@ -4,12 +4,14 @@ use super::{Fingerprint, Place};
 use crate::Polarity;
 
 /// Changes with the form, and with whatever changes the keys of terms.
-const FORM: u64 = 1;
+const FORM: u64 = 2;
 const MAGIC: u64 = u64::from_le_bytes(*b"proctrec");
 /// Magic, form, checksum, fingerprint (four), records, terms, three average lengths, seven ends of sections.
 const HEAD: usize = 8 * 19;
-/// Source, length, offset, project, polarity, three lengths of fields.
-pub(super) const RECORD: usize = 24;
+/// Source, length, offset, project, polarity, three lengths of fields, line, id.
+pub(super) const RECORD: usize = 38;
+/// How long an id is without its prefix.
+pub(super) const ID: usize = 10;
 /// A record that belongs to no project.
 pub(super) const NO_PROJECT: u32 = u32::MAX;
 
@@ -145,10 +147,11 @@ impl Sections {
 
     pub(super) fn record(&self, bytes: &[u8], number: usize) -> Entry {
         let row = self.bytes(bytes, Section::Records).get(number * RECORD..).unwrap_or_default();
-        let place = Place { source: short(row, 0), length: short(row, 1), offset: word(row, 1) };
+        let place = Place { source: short(row, 0), line: short(row, 6), length: short(row, 1), offset: word(row, 1) };
         let last = row.get(20..24).unwrap_or(&[0; 4]);
         let polarity = if last[0] == 0 { Polarity::Works } else { Polarity::Fails };
-        Entry { place, project: short(row, 4), polarity, lengths: [last[1], last[2], last[3]] }
+        let id = row.get(28..RECORD).and_then(|id| id.try_into().ok()).unwrap_or_default();
+        Entry { place, project: short(row, 4), polarity, lengths: [last[1], last[2], last[3]], id }
     }
 }
 
@@ -159,6 +162,8 @@ pub(super) struct Entry {
     pub(super) project: u32,
     pub(super) polarity: Polarity,
     pub(super) lengths: [u8; 3],
+    /// The id without its prefix; zeros for what has none.
+    pub(super) id: [u8; ID],
 }
 
 impl Entry {
@@ -172,6 +177,8 @@ impl Entry {
             Polarity::Fails => 1,
         });
         bytes.extend_from_slice(&self.lengths);
+        bytes.extend_from_slice(&self.place.line.to_le_bytes());
+        bytes.extend_from_slice(&self.id);
     }
 }
 

@@ -60,6 +60,13 @@ impl Index {
         brought_up.map(|(number, relevance)| (number, self.compare(&asked, number, relevance, meaning).overlap)).collect()
     }
 
+    /// The records that name one of these files or folders, by the names of [`crate::naming`], in the order of building.
+    pub(crate) fn naming<'names>(&self, names: impl Iterator<Item = &'names str>) -> Vec<u32> {
+        let terms = names.filter_map(|name| self.number(&format!("{}{name}", Kind::Named.mark())));
+        let records = terms.flat_map(|term| self.sections.postings(&self.bytes, term as usize).map(|(record, _)| record));
+        records.collect::<BTreeSet<u32>>().into_iter().collect()
+    }
+
     fn asked<'a>(&self, approach: &Approach<'_>, terms: &'a Terms) -> Asked<'a> {
         let project = approach.project.and_then(|project| self.number(&format!("{}{project}", Kind::Project.mark())));
         let side = Side::weighed(terms.0.keys().map(|key| (key.as_str(), self.rarity_of(key))));
@@ -285,7 +292,7 @@ impl Signals {
                 Kind::Path => files.extend(terms.0.get(*key).cloned()),
                 Kind::File if !words::is_everywhere(name) => names.extend(terms.0.get(*key).cloned()),
                 Kind::Package => dependencies.extend(named_package(terms, key).then(|| name.to_owned())),
-                Kind::File | Kind::Folder | Kind::Code | Kind::Identifier | Kind::Pale | Kind::Word | Kind::Project => {}
+                Kind::File | Kind::Folder | Kind::Code | Kind::Identifier | Kind::Pale | Kind::Word | Kind::Project | Kind::Named => {}
             }
         }
         let names_path = |name: &str| files.iter().any(|path: &String| path.ends_with(&format!("/{name}")));
@@ -299,7 +306,7 @@ fn is_telling(key: &str) -> bool {
     match Kind::of(key) {
         Kind::Path | Kind::Code | Kind::Identifier => true,
         Kind::File => !words::is_everywhere(&key[1..]),
-        Kind::Folder | Kind::Package | Kind::Pale | Kind::Word | Kind::Project => false,
+        Kind::Folder | Kind::Package | Kind::Pale | Kind::Word | Kind::Project | Kind::Named => false,
     }
 }
 
@@ -326,7 +333,7 @@ fn pull(key: &str) -> f32 {
         Kind::File if words::is_everywhere(&key[1..]) => 0.3,
         Kind::File | Kind::Package => 1.0,
         Kind::Folder => 0.3,
-        Kind::Project => 0.0,
+        Kind::Project | Kind::Named => 0.0,
         kind @ (Kind::Code | Kind::Identifier | Kind::Pale | Kind::Word) => kind.weight(),
     }
 }
@@ -357,7 +364,7 @@ mod tests {
     use super::*;
     use crate::matching::{Damaged, Findable, Fingerprint, Place};
 
-    const NOWHERE: Place = Place { source: 0, offset: 0, length: 0 };
+    const NOWHERE: Place = Place { source: 0, line: 0, offset: 0, length: 0 };
 
     fn fails<'a>(route: &'a str, observation: &'a str) -> Findable<'a> {
         let polarity = Polarity::Fails;
