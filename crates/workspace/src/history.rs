@@ -1,6 +1,9 @@
 //! Commits that exist.
 
-use proctor_domain::Oid;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use proctor_domain::{Oid, RepoPath};
 
 use crate::git::unreadable;
 use crate::repository::parse_oid;
@@ -48,8 +51,19 @@ impl Repository {
         // Signatures are not shown because verifying them starts a program.
         let git = self.quiet("log")?.args(["-z", "--topo-order", "--reverse", "--no-show-signature", "--no-color", "--encoding=UTF-8"]);
         let output = git.args(["--no-patch", "--format=tformat:%H%n%P%n%T%n%ct%n%B", &range]).arg("--").run()?.stdout;
-        let records = output.split(|&byte| byte == 0).filter(|record| !record.is_empty());
-        records.map(|record| parse_commit(record).ok_or_else(|| unreadable("log", record))).collect()
+        parse_commits(&output)
+    }
+
+    /// The newest commits of HEAD and of branches that changed `path`, at most `most` of them.
+    pub fn commits_that_changed(&self, path: &RepoPath, most: usize) -> Result<Vec<CommitFacts>, WorkspaceError> {
+        if self.head()?.commit.is_none() {
+            return Ok(Vec::new());
+        }
+        let git = self.quiet("log")?.args(["-z", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--no-patch", "--branches"]);
+        let git = git.args([&format!("--max-count={most}"), "--format=tformat:%H%n%P%n%T%n%ct%n%B", "HEAD", "--"]);
+        // A path may look like a pattern.
+        let pathspec = [&b":(top,literal)"[..], path.as_bytes()].concat();
+        parse_commits(&git.args([OsString::from_vec(pathspec)]).run()?.stdout)
     }
 
     /// Whether `ancestor` is `descendant` or behind it.
@@ -60,6 +74,11 @@ impl Repository {
         let git = self.quiet("merge-base")?.args(["--is-ancestor", &ancestor.0, &descendant.0]);
         Ok(git.accept(&[0, 1]).run()?.code == 0)
     }
+}
+
+fn parse_commits(output: &[u8]) -> Result<Vec<CommitFacts>, WorkspaceError> {
+    let records = output.split(|&byte| byte == 0).filter(|record| !record.is_empty());
+    records.map(|record| parse_commit(record).ok_or_else(|| unreadable("log", record))).collect()
 }
 
 fn parse_commit(record: &[u8]) -> Option<CommitFacts> {

@@ -1,6 +1,6 @@
 //! Finding commits again.
 
-use proctor_domain::Oid;
+use proctor_domain::{Oid, RepoPath};
 
 use crate::world::{World, paths};
 
@@ -28,6 +28,31 @@ fn commits_are_told_oldest_first_with_their_trailers() {
 #[test]
 fn before_the_first_commit_there_are_none() {
     assert_eq!(World::unborn().repository().commits_since(None).unwrap(), []);
+    assert_eq!(World::unborn().repository().commits_that_changed(&RepoPath::parse("a"), 5).unwrap(), []);
+}
+
+#[test]
+fn commits_that_changed_a_path_are_told_newest_first_from_every_branch_and_a_path_is_no_pattern() {
+    let world = World::new();
+    for (name, text, message) in [("a*", "1", "first"), ("ab", "1", "another"), ("a*", "2", "second")] {
+        world.write(name, text);
+        world.git(&["add", "--all"]);
+        world.git(&["commit", "--quiet", "--message", message]);
+    }
+    world.git(&["checkout", "--quiet", "-b", "side"]);
+    world.write("a*", "3");
+    world.git(&["commit", "--quiet", "--all", "--message", "aside\n\nRun: run_1"]);
+    world.git(&["checkout", "--quiet", "-"]);
+    let repository = world.repository();
+
+    let commits = repository.commits_that_changed(&RepoPath::parse("a*"), 5).unwrap();
+
+    let mut subjects: Vec<&str> = commits.iter().map(|commit| commit.subject.as_str()).collect();
+    assert_eq!(repository.commits_that_changed(&RepoPath::parse("a*"), 1).unwrap().len(), 1);
+    // Commits of one second are in any order.
+    subjects.sort_unstable();
+    assert_eq!(subjects, ["aside", "first", "second"]);
+    assert_eq!(commits.iter().find_map(|commit| commit.trailer("Run")), Some("run_1"));
 }
 
 #[test]
