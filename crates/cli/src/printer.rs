@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
+use std::rc::Rc;
 
 use serde::Serialize;
 
@@ -128,6 +129,46 @@ impl Sink {
     }
 }
 
+/// What was printed into memory.
+#[derive(Debug, Clone)]
+pub struct Printed(Rc<RefCell<Tail>>);
+
+#[derive(Debug)]
+struct Tail {
+    bytes: Vec<u8>,
+    most: usize,
+    left_off: usize,
+}
+
+impl Printed {
+    /// The end of it, from the beginning of a line on where something is left off, and how many bytes that is.
+    pub fn text(&self) -> (String, usize) {
+        let tail = self.0.borrow();
+        let too_many = tail.bytes.len().saturating_sub(tail.most);
+        let whole_line = |from: usize| tail.bytes[from..].iter().position(|byte| *byte == b'\n').map_or(from, |end| from + end + 1);
+        let from = if tail.left_off + too_many == 0 { 0 } else { whole_line(too_many) };
+        (String::from_utf8_lossy(&tail.bytes[from..]).into_owned(), tail.left_off + from)
+    }
+}
+
+impl Write for Printed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut tail = self.0.borrow_mut();
+        tail.bytes.extend_from_slice(bytes);
+        // Not at every write: what is left off is moved over.
+        if tail.bytes.len() > 2 * tail.most {
+            let more = tail.bytes.len() - tail.most;
+            tail.bytes.drain(..more);
+            tail.left_off += more;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Large enough that listing ten thousand runs takes few system calls.
 const BUFFER: usize = 64 * 1024;
 
@@ -143,6 +184,17 @@ impl Printer {
             out: sink(Box::new(io::BufWriter::with_capacity(BUFFER, io::stdout())), out_terminal),
             err: sink(Box::new(io::stderr()), err_terminal),
         }
+    }
+
+    /// A printer into memory, with data and talk in the order in which they come and without colour. Of what is more than `most`
+    /// bytes, the end is kept.
+    pub fn into_memory(most: usize) -> (Self, Printed) {
+        let printed = Printed(Rc::new(RefCell::new(Tail { bytes: Vec::new(), most, left_off: 0 })));
+        let sink = || {
+            let writer = Box::new(printed.clone());
+            RefCell::new(Sink { writer, colour: Colour::Plain, terminal: false, end: SinkEnd::Open })
+        };
+        (Self { talk: Talk::Normal, out: sink(), err: sink() }, printed)
     }
 
     /// Writes a line of data to stdout.
@@ -367,6 +419,20 @@ mod tests {
         printer.line("one");
 
         assert_eq!(printer.finish().map_err(|error| error.kind()), Err(io::ErrorKind::StorageFull));
+    }
+
+    #[test]
+    fn of_what_is_printed_into_memory_the_end_is_kept_and_the_rest_counted() {
+        let (printer, printed) = Printer::into_memory(20);
+        printer.line("one");
+        printer.say("two");
+        assert_eq!(printed.text(), ("one\ntwo\n".to_owned(), 0));
+
+        for number in 0..100 {
+            printer.line(&format!("line {number}"));
+        }
+
+        assert_eq!(printed.text(), ("line 98\nline 99\n".to_owned(), 8 + 10 * 7 + 88 * 8));
     }
 
     #[test]

@@ -142,6 +142,12 @@ impl Report {
         printer.json(&self.object());
     }
 
+    /// Message, causes and hints as text, for who is told in another way than on a terminal.
+    pub fn in_words(&self) -> String {
+        let ErrorFields { message, hints, .. } = self.object().error;
+        hints.into_iter().fold(message, |text, hint| format!("{text}\nhint: {hint}"))
+    }
+
     /// Causes that say more than what was said before them: wrapped errors like to repeat each other.
     fn causes(&self) -> impl Iterator<Item = &str> {
         let said = |position: usize| std::iter::once(&self.message).chain(&self.causes[..position]);

@@ -39,7 +39,21 @@ const CLAUDE_AGENT_ACP: Program = Program {
     package: "@agentclientprotocol/claude-agent-acp",
     file: "dist/index.js",
 };
-/// What runs it: one that is new enough.
+/// The suite that checks servers of the Model Context Protocol.
+const MCP_CONFORMANCE: Program = Program {
+    name: "mcp-conformance",
+    variable: "PROCTOR_TEST_MCP_CONFORMANCE",
+    package: "@modelcontextprotocol/conformance",
+    file: "dist/index.js",
+};
+/// A client of the same protocol, for a command line.
+const MCP_INSPECTOR: Program = Program {
+    name: "mcp-inspector",
+    variable: "PROCTOR_TEST_MCP_INSPECTOR",
+    package: "@modelcontextprotocol/inspector",
+    file: "clients/launcher/build/index.js",
+};
+/// What runs them: one that is new enough.
 const NODE: Program = Program {
     name: "node22",
     variable: "PROCTOR_TEST_NODE",
@@ -70,6 +84,17 @@ pub fn opencode() -> Option<PathBuf> {
 /// `PROCTOR_TEST_CLAUDE_AGENT_ACP` may name; for the rest as [`claude`].
 pub fn claude_agent_acp() -> Option<(PathBuf, PathBuf)> {
     Some((NODE.find()?, CLAUDE_AGENT_ACP.find()?))
+}
+
+/// What runs the suite for servers of the Model Context Protocol, and the suite, which `PROCTOR_TEST_MCP_CONFORMANCE` may name; for the
+/// rest as [`claude_agent_acp`].
+pub fn mcp_conformance() -> Option<(PathBuf, PathBuf)> {
+    Some((NODE.find()?, MCP_CONFORMANCE.find()?))
+}
+
+/// The same for the inspector's command line, which `PROCTOR_TEST_MCP_INSPECTOR` may name.
+pub fn mcp_inspector() -> Option<(PathBuf, PathBuf)> {
+    Some((NODE.find()?, MCP_INSPECTOR.find()?))
 }
 
 impl Program {

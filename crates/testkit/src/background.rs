@@ -1,6 +1,7 @@
 //! Programs that run while the test goes on.
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -36,6 +37,17 @@ impl Background {
     /// What it has written to stderr so far.
     pub fn stderr_so_far(&self) -> String {
         read(&self.stderr)
+    }
+
+    /// Writes a line to its standard input.
+    pub fn tell(&mut self, line: &str) {
+        let input = self.child.stdin.as_mut().expect("it was not started to be spoken with");
+        input.write_all(format!("{line}\n").as_bytes()).expect("it listens");
+    }
+
+    /// Ends its standard input.
+    pub fn hang_up(&mut self) {
+        drop(self.child.stdin.take());
     }
 
     /// Sends it a signal; does nothing when it is gone.

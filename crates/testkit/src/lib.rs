@@ -15,7 +15,7 @@ mod redact;
 mod waiting;
 mod world;
 
-pub use agents::{claude, claude_agent_acp, codex, loopback, opencode};
+pub use agents::{claude, claude_agent_acp, codex, loopback, mcp_conformance, mcp_inspector, opencode};
 pub use background::Background;
 pub use output::Output;
 pub use processes::Leftover;

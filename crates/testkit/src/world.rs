@@ -213,11 +213,20 @@ impl World {
         processes::living(&self.home())
     }
 
+    /// Starts the binary in a folder, to be spoken to; a relative path is one in the repository.
+    pub fn start_to_speak_with(&self, folder: impl AsRef<Path>, arguments: &[&str]) -> Background {
+        self.spawn(&self.program, &self.repository().join(folder), arguments, Stdio::piped())
+    }
+
     fn run_program(&self, program: &Path, folder: &Path, arguments: &[&str]) -> Output {
         self.start_program(program, folder, arguments).wait(LONGEST)
     }
 
     fn start_program(&self, program: &Path, folder: &Path, arguments: &[&str]) -> Background {
+        self.spawn(program, folder, arguments, Stdio::null())
+    }
+
+    fn spawn(&self, program: &Path, folder: &Path, arguments: &[&str], stdin: Stdio) -> Background {
         let number = self.started.replace(self.started.get() + 1);
         let printed = |name: &str| self.root.join("printed").join(format!("{number}.{name}"));
         let (stdout, stderr) = (printed("stdout"), printed("stderr"));
@@ -227,7 +236,7 @@ impl World {
             .current_dir(folder)
             .env_clear()
             .envs(&self.environment)
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(file(&stdout))
             .stderr(file(&stderr))
             .spawn()

@@ -1,6 +1,6 @@
 //! `proctor memory`
 
-mod add;
+pub(super) mod add;
 mod attempt;
 mod decide;
 mod doctor;
@@ -8,8 +8,8 @@ mod edit;
 mod export;
 mod import;
 mod list;
-mod receipt;
-mod shown;
+pub(super) mod receipt;
+pub(super) mod shown;
 
 use proctor_domain::ExitCode;
 use proctor_recall::Polarity;

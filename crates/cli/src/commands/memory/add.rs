@@ -55,26 +55,37 @@ fn line_of(invocation: &Invocation, places: &Places, polarity: Polarity, args: &
         Some(text) => Line::foreign(polarity, text),
         None => Line::of(said(polarity, args)),
     };
-    let under_session = refuse_under_session(invocation).is_err();
-    let session = invocation.environment.get(&environment::SESSION).and_then(|ids| ids.to_str()).and_then(|ids| ids.rsplit(':').next());
-    let repository = places.repository.as_ref();
-    let is_linked = |repository: &&proctor_workspace::Repository| repository.git_dir != repository.common_dir;
-    let name = |repository: &proctor_workspace::Repository| Some(repository.work_tree.file_name()?.to_string_lossy().into_owned());
     let supersedes = args.supersedes.as_deref().map(|text| places.find_record(text)).transpose()?;
+    let under_session = refuse_under_session(invocation).is_err();
     line.record = Record {
         files: args.files.clone(),
         dependencies: args.dependencies.iter().map(|text| Dependency::parse(text)).collect(),
         agent: args.agent.clone(),
-        session: session.map(str::to_owned),
+        approval: if under_session { Approval::Proposed } else { Approval::Active },
+        supersedes: supersedes.map(|(_, entry)| entry.record.id),
+        ..made_here(invocation, places, line.record)
+    };
+    Ok(line)
+}
+
+/// The record with what is known of where and when it is made.
+pub(in crate::commands) fn made_here(invocation: &Invocation, places: &Places, record: Record) -> Record {
+    let repository = places.repository.as_ref();
+    let is_linked = |repository: &&proctor_workspace::Repository| repository.git_dir != repository.common_dir;
+    let name = |repository: &proctor_workspace::Repository| Some(repository.work_tree.file_name()?.to_string_lossy().into_owned());
+    Record {
+        session: session(invocation).map(str::to_owned),
         project: places.project.clone(),
         worktree: repository.filter(is_linked).and_then(name),
         commit: repository.and_then(|repository| repository.head().ok()).and_then(|head| head.commit).map(|commit| commit.0),
         created: Some(SystemClock.now()),
-        approval: if under_session { Approval::Proposed } else { Approval::Active },
-        supersedes: supersedes.map(|(_, entry)| entry.record.id),
-        ..line.record
-    };
-    Ok(line)
+        ..record
+    }
+}
+
+/// The session of Proctor that this process is of, innermost.
+pub(in crate::commands) fn session(invocation: &Invocation) -> Option<&str> {
+    invocation.environment.get(&environment::SESSION)?.to_str()?.rsplit(':').next()
 }
 
 fn said(polarity: Polarity, args: &AddArgs) -> Record {

@@ -9,35 +9,35 @@ use crate::args::memory::ChangeArgs;
 
 /// What was done to one record, or would be.
 #[derive(Debug, Serialize)]
-pub(super) struct Done {
-    pub(super) id: String,
+pub(in crate::commands) struct Done {
+    pub(in crate::commands) id: String,
     /// `added`, `known`, `approved`, …
-    pub(super) what: &'static str,
-    pub(super) place: &'static str,
-    pub(super) polarity: &'static str,
-    pub(super) approval: &'static str,
-    pub(super) route: String,
+    pub(in crate::commands) what: &'static str,
+    pub(in crate::commands) place: &'static str,
+    pub(in crate::commands) polarity: &'static str,
+    pub(in crate::commands) approval: &'static str,
+    pub(in crate::commands) route: String,
 }
 
 /// The receipt of a change, as JSON.
 #[derive(Debug, Serialize)]
-pub(super) struct Receipt {
-    pub(super) version: u32,
+pub(in crate::commands) struct Receipt {
+    pub(in crate::commands) version: u32,
     /// Whether it was only asked what would be done.
-    pub(super) dry_run: bool,
-    pub(super) records: Vec<Done>,
-    pub(super) masked: MaskedDocument,
+    pub(in crate::commands) dry_run: bool,
+    pub(in crate::commands) records: Vec<Done>,
+    pub(in crate::commands) masked: MaskedDocument,
 }
 
 /// How many secrets were taken out before anything was written.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct MaskedDocument {
-    pub(super) count: usize,
-    pub(super) fields: Vec<&'static str>,
+pub(in crate::commands) struct MaskedDocument {
+    pub(in crate::commands) count: usize,
+    pub(in crate::commands) fields: Vec<&'static str>,
 }
 
 impl MaskedDocument {
-    pub(super) fn add(&mut self, masked: Masked) {
+    pub(in crate::commands) fn add(&mut self, masked: Masked) {
         self.count += masked.count;
         for field in masked.fields {
             if !self.fields.contains(&field) {
@@ -47,7 +47,7 @@ impl MaskedDocument {
     }
 
     /// Says so on stderr.
-    pub(super) fn tell(&self, invocation: &Invocation) {
+    pub(in crate::commands) fn tell(&self, invocation: &Invocation) {
         if self.count > 0 {
             let (number, is) = if self.count == 1 { ("1 secret".to_owned(), "was") } else { (format!("{} secrets", self.count), "were") };
             invocation.printer.insist(&format!("{number} {is} masked, in {}", self.fields.join(", ")));
@@ -56,11 +56,11 @@ impl MaskedDocument {
 }
 
 /// Whether the change is carried out.
-pub(super) fn effect(args: ChangeArgs) -> Effect {
+pub(in crate::commands) fn effect(args: ChangeArgs) -> Effect {
     if args.dry_run { Effect::OnlySay } else { Effect::Write }
 }
 
 /// `would be` or `is`, in front of what was done.
-pub(super) fn auxiliary(args: ChangeArgs) -> &'static str {
+pub(in crate::commands) fn auxiliary(args: ChangeArgs) -> &'static str {
     if args.dry_run { "would be" } else { "is" }
 }

@@ -11,7 +11,7 @@ use crate::run_text::utc_time;
 
 /// A record as JSON: everything, as it is.
 #[derive(Debug, Serialize)]
-pub(super) struct RecordDocument {
+pub(in crate::commands) struct RecordDocument {
     id: String,
     place: &'static str,
     file: &'static str,
@@ -45,7 +45,7 @@ pub(super) struct RecordDocument {
 }
 
 impl RecordDocument {
-    pub(super) fn of(entry: &Entry, place: &'static str) -> Self {
+    pub(in crate::commands) fn of(entry: &Entry, place: &'static str) -> Self {
         let record = &entry.record;
         Self {
             id: record.id.to_string(),
@@ -98,7 +98,7 @@ fn second(record: &Record) -> (&'static str, &str) {
 }
 
 /// A record in a list: its route, and what goes wrong. Text of records is harmless to show, and cut where it is too long.
-pub(super) fn print_short(invocation: &Invocation, entry: &Entry, place: &str) {
+pub(in crate::commands) fn print_short(invocation: &Invocation, entry: &Entry, place: &str) {
     let printer = &invocation.printer;
     let record = &entry.record;
     let state = match record.approval {
@@ -127,7 +127,7 @@ pub(super) fn print_short(invocation: &Invocation, entry: &Entry, place: &str) {
 }
 
 /// Everything that a record says, as it was written.
-pub(super) fn print_whole(invocation: &Invocation, entry: &Entry, place: &str) {
+pub(in crate::commands) fn print_whole(invocation: &Invocation, entry: &Entry, place: &str) {
     let document = RecordDocument::of(entry, "");
     let created = document.created.clone();
     let texts = [
