@@ -104,6 +104,7 @@ fn dispatch(invocation: &Invocation, command: &Command) -> Result<ExitCode, Repo
         Command::Say(args) => crate::commands::say::run(invocation, args),
         Command::Stop(args) => crate::commands::stop::run(invocation, args),
         Command::Memory(command) => crate::commands::memory::run(invocation, command),
+        Command::Mcp(args) => crate::commands::mcp::run(invocation, args),
         Command::Doctor(args) => crate::commands::doctor::run(invocation, args),
         Command::Engines(args) => crate::commands::engines::run(invocation, args),
         Command::Demo(args) => crate::commands::demo::run(invocation, args),

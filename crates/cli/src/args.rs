@@ -3,6 +3,7 @@
 
 pub mod dev;
 pub mod engine;
+pub mod mcp;
 pub mod memory;
 pub mod procedure;
 pub mod runs;
@@ -68,6 +69,7 @@ pub enum Command {
     Stop(runs::StopArgs),
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
+    Mcp(mcp::McpArgs),
     Doctor(setup::DoctorArgs),
     Engines(engine::EnginesArgs),
     Demo(setup::DemoArgs),

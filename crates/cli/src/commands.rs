@@ -10,6 +10,7 @@ pub mod engines;
 mod error;
 pub mod init;
 pub mod log;
+pub mod mcp;
 pub mod memory;
 pub mod procedure;
 mod question;

@@ -22,6 +22,12 @@ pub fn cli_reference() -> String {
     text
 }
 
+/// Every tool of `proctor mcp` with its arguments, as Markdown.
+pub fn mcp_tools() -> String {
+    let lead = "What [`proctor mcp`](mcp.md) offers to agents. A text is at most 8 KiB long; what is blank or null counts as left out.";
+    format!("# Tools\n\n{MADE}{lead}\n\n{}", crate::commands::mcp::reference())
+}
+
 fn describe(command: &clap::Command, path: &str, text: &mut String) {
     if path != "proctor" {
         line(text, &format!("## `{path}`\n"));

@@ -15,6 +15,7 @@ const DOCUMENTS: &[Document] = &[
     ("docs/cli-reference.md", proctor::docs::cli_reference),
     ("docs/environment.md", proctor::docs::environment),
     ("docs/exit-codes.md", proctor::docs::exit_codes),
+    ("docs/mcp-tools.md", proctor::docs::mcp_tools),
     ("docs/settings.md", proctor::docs::settings),
 ];
 
