@@ -2,17 +2,18 @@
 //!
 //! `cargo bench -p proctor-recall --bench finding`; with `PROCTOR_BENCH=smoke` a small size that only shows that it works.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints its figures and stops at the first surprise")]
+#![expect(clippy::disallowed_methods, reason = "the time of a file is moved on from now")]
 
-use std::convert::Infallible;
 use std::fs;
 use std::hint::black_box;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use proctor_domain::{RecordId, Timestamp};
 use proctor_process::durable::{self, Durability};
 use proctor_process::{Program, Sink};
-use proctor_recall::Polarity;
-use proctor_recall::matching::{Approach, Bars, Findable, Fingerprint, Index, Origin, Place, open};
+use proctor_recall::matching::Approach;
+use proctor_recall::{FileKind, Folder, Library, Most, Shelf};
 
 /// Numbers that look random and are the same in every run.
 struct Dice(u64);
@@ -44,7 +45,6 @@ impl Dice {
 }
 
 struct Written {
-    is_works: bool,
     route: String,
     second: String,
     file: String,
@@ -54,7 +54,6 @@ struct Written {
 fn records(count: usize) -> Vec<Written> {
     let mut dice = Dice(7);
     let make = |_| Written {
-        is_works: dice.roll(3) == 0,
         route: dice.words(9),
         second: format!("{} E{:04} {}", dice.words(6), dice.roll(900), dice.words(5)),
         file: format!("src/{}/{}.rs", dice.roll(50), dice.word()),
@@ -63,55 +62,14 @@ fn records(count: usize) -> Vec<Written> {
     (0..count).map(make).collect()
 }
 
-/// The records as they stand in a file that people edit, one a line.
+/// The records as they stand in the file that people edit, one a line.
 fn text_of(records: &[Written]) -> String {
-    let line = |record: &Written| {
-        let second = if record.is_works { "trap" } else { "observation" };
-        format!("- route: {} | {second}: {} <!-- files={} project={} -->\n", record.route, record.second, record.file, record.project)
+    let line = |(number, record): (usize, &Written)| {
+        let Written { route, second, file, project } = record;
+        let id = RecordId::from_bits(number as u64 + 1);
+        format!("- route: {route} | observation: {second} <!-- proctor id={id} project={project} files={file} -->\n")
     };
-    records.iter().map(line).collect()
-}
-
-/// Reads the records back from their lines, as far as an index needs them.
-fn index_of(text: &str, fingerprint: Fingerprint) -> Index {
-    let mut offset = 0;
-    let mut places = Vec::new();
-    for line in text.split_inclusive('\n') {
-        places.push((Place { source: 0, line: 0, offset, length: line.len() as u32 }, line));
-        offset += line.len() as u64;
-    }
-    let parsed: Vec<Parsed<'_>> = places.into_iter().map(|(place, line)| parse(place, line)).collect();
-    let findables = parsed.iter().map(|record| {
-        let Parsed { place, is_works, route, second, files, project } = record;
-        let (polarity, trap, observation) = if *is_works { (Polarity::Works, *second, "") } else { (Polarity::Fails, "", *second) };
-        (*place, Findable { polarity, route, trap, observation, files, dependencies: &[], project: Some(project) })
-    });
-    Index::build(fingerprint, findables)
-}
-
-/// A record as it stands in its line.
-struct Parsed<'a> {
-    place: Place,
-    is_works: bool,
-    route: &'a str,
-    second: &'a str,
-    files: [&'a str; 1],
-    project: &'a str,
-}
-
-fn parse(place: Place, line: &str) -> Parsed<'_> {
-    let (body, trailer) = line.split_once(" <!-- ").unwrap();
-    let (route, second) = body.split_once(" | ").unwrap();
-    let (name, second) = second.split_once(": ").unwrap();
-    let (file, project) = trailer.split_once(" project=").unwrap();
-    Parsed {
-        place,
-        is_works: name == "trap",
-        route: route.strip_prefix("- route: ").unwrap(),
-        second,
-        files: [file.strip_prefix("files=").unwrap()],
-        project: project.strip_suffix(" -->\n").unwrap(),
-    }
+    records.iter().enumerate().map(line).collect()
 }
 
 /// Approaches that somebody could have: most of the words of a record, and some of their own.
@@ -132,13 +90,22 @@ fn scan(path: &Path, approach: &str) -> usize {
     text.lines().map(|line| words.iter().filter(|word| line.contains(**word)).count()).max().unwrap_or_default()
 }
 
-fn open_index(source: &Path, file: &Path) -> (Index, Origin) {
-    let make = |fingerprint| Ok::<_, Infallible>(index_of(&fs::read_to_string(source).unwrap(), fingerprint));
-    open(file, &[source], make).unwrap()
+/// What whoever works in one of the projects sees, with its index in a folder of the cache.
+fn library(home: &Path) -> Library {
+    let shelf = Shelf { name: "user", folder: Folder::of_user(home) };
+    Library::new(vec![shelf], Some("project-3".to_owned()), None).with_cache(home.join("cache"))
 }
 
-fn search(index: &Index, approach: &str) -> usize {
-    index.search(&Approach { text: approach, project: Some("project-3"), ..Approach::default() }, &Bars::default(), None, 6).len()
+fn search(library: &Library, approach: &str) -> usize {
+    library.try_approach(&Approach { text: approach, ..Approach::default() }, Most::default(), Timestamp(0)).unwrap().len()
+}
+
+/// Makes the index look as if it had been written long after the records, so that nobody doubts it.
+fn settle(home: &Path) -> u64 {
+    let index = fs::read_dir(home.join("cache")).unwrap().next().unwrap().unwrap().path();
+    let file = fs::File::options().write(true).open(index).unwrap();
+    file.set_modified(SystemTime::now() + Duration::from_secs(5)).unwrap();
+    file.metadata().unwrap().len()
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -152,50 +119,62 @@ fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     start.elapsed()
 }
 
-/// What a process does that was started to search once.
-fn search_once(arguments: &[String]) {
-    let [source, file, approach] = arguments else { return };
-    let (index, origin) = open_index(Path::new(source), Path::new(file));
-    assert!(matches!(origin, Origin::Kept));
-    println!("{}", search(&index, approach));
+/// What a process does that was started to ask once.
+fn ask_once(arguments: &[String]) {
+    let [home, what, text] = arguments else { return };
+    let library = library(Path::new(home));
+    match what.as_str() {
+        "file" => println!("{}", library.about_file(text).unwrap().len()),
+        _ => println!("{}", search(&library, text)),
+    }
+}
+
+/// The median of what a process needs that was started to ask once.
+fn cold(home: &Path, what: &str, texts: &[String]) -> Duration {
+    let own = std::env::current_exe().unwrap();
+    let once = |text: &String| {
+        let program = Program::new(&own).arg("once").args([home.as_os_str(), what.as_ref(), text.as_ref()]).stdout(Sink::Null);
+        timed(|| assert!(program.run(None).unwrap().status.is_success()))
+    };
+    median(texts.iter().map(once).collect())
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == "once") {
-        return search_once(&arguments[1..]);
+        return ask_once(&arguments[1..]);
     }
     let smoke = std::env::var("PROCTOR_BENCH").is_ok_and(|size| size == "smoke");
-    let (count, searches, starts) = if smoke { (1_000, 20, 3) } else { (100_000, 300, 30) };
-    let folder = tempfile::tempdir().unwrap();
-    let (source, file) = (folder.path().join("fails.md"), folder.path().join("index"));
-    let records = records(count);
-    durable::write(&source, text_of(&records).as_bytes(), Durability::Renamed).unwrap();
-    let approaches = approaches(&records, searches);
-    report(&source, &file, &approaches, (count, starts));
+    let (counts, searches, starts) = if smoke { ([500, 1_000], 20, 3) } else { ([10_000, 100_000], 300, 30) };
+    for count in counts {
+        let home = tempfile::tempdir().unwrap();
+        let source = Folder::of_user(home.path()).file(FileKind::Fails);
+        let records = records(count);
+        fs::create_dir_all(source.parent().unwrap()).unwrap();
+        durable::write(&source, text_of(&records).as_bytes(), Durability::Renamed).unwrap();
+        report(home.path(), &source, &records, (searches, starts));
+    }
 }
 
-fn report(source: &Path, file: &Path, approaches: &[String], (count, starts): (usize, usize)) {
-    let build = timed(|| open_index(source, file));
-    let size = fs::metadata(file).unwrap().len();
-    println!("{count} records of {} KiB; the index has {} KiB", fs::metadata(source).unwrap().len() / 1024, size / 1024);
-    println!("made in {build:.1?}");
-    // The file is written in the same second as its source here, and would be doubted.
-    let settled = fs::metadata(source).unwrap().modified().unwrap() + Duration::from_secs(5);
-    fs::File::options().write(true).open(file).unwrap().set_modified(settled).unwrap();
+fn report(home: &Path, source: &Path, records: &[Written], (searches, starts): (usize, usize)) {
+    let approaches = approaches(records, searches);
+    let files: Vec<String> = records.iter().step_by(records.len() / searches).map(|record| record.file.clone()).collect();
+    let library = library(home);
+    let made = timed(|| search(&library, &approaches[0]));
+    let size = settle(home);
+    let lines = fs::metadata(source).unwrap().len();
+    println!("{} records of {} KiB; the index has {} KiB and is made in {made:.1?}", records.len(), lines / 1024, size / 1024);
     let plain = median(approaches.iter().take(starts).map(|approach| timed(|| scan(source, approach))).collect());
-    let (index, _) = open_index(source, file);
-    let found = approaches.iter().filter(|approach| search(&index, approach) > 0).count();
-    let warm = median(approaches.iter().map(|approach| timed(|| search(&index, approach))).collect());
-    let own = std::env::current_exe().unwrap();
-    let once = |approach: &String| {
-        let arguments = [source.as_os_str(), file.as_os_str(), approach.as_ref()];
-        let program = Program::new(&own).arg("once").args(arguments).stdout(Sink::Null);
-        timed(|| assert!(program.run(None).unwrap().status.is_success()))
-    };
-    let cold = median(approaches.iter().take(starts).map(once).collect());
-    println!("{found} of {} approaches found something", approaches.len());
-    for (what, time) in [("warm", warm), ("cold, with the start of a process", cold)] {
+    let found = approaches.iter().filter(|approach| search(&library, approach) > 0).count();
+    println!("{found} of {searches} approaches found something");
+    let warm = median(approaches.iter().map(|approach| timed(|| search(&library, approach))).collect());
+    let named = median(files.iter().map(|file| timed(|| library.about_file(file).unwrap().len())).collect());
+    for (what, time) in [
+        ("an approach, the index held", warm),
+        ("an approach, from the start of a process", cold(home, "approach", &approaches[..starts])),
+        ("a file, the index held", named),
+        ("a file, from the start of a process", cold(home, "file", &files[..starts])),
+    ] {
         println!("{what}: {time:.2?}; a plain scan: {plain:.2?}; ratio {:.2}", time.as_secs_f64() / plain.as_secs_f64());
     }
 }

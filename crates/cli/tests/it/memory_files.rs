@@ -85,15 +85,16 @@ fn a_kill_at_each_point_of_a_change_loses_nothing() {
             world.remove_variable("PROCTOR_KILLPOINT");
 
             let after = ids(&world);
+            let diagnosis = world.proctor(&["memory", "doctor"]).stdout;
 
+            for id in after.iter().filter(|id| texts(&world).matches(&format!("id={id}")).count() > 1) {
+                assert!(diagnosis.contains(id.as_str()), "{arguments:?} at {point}: {id} is in two files: {diagnosis}");
+            }
             let may_be_gone = arguments[1] == "forget";
             assert!(may_be_gone || before.iter().all(|id| after.contains(id)), "{arguments:?} at {point}: {before:?} {after:?}");
             let again = world.proctor(&arguments);
             assert!(again.code == Some(0) || may_be_gone && again.code == Some(2), "{arguments:?} at {point}: {again}");
-            let texts: String = ["works.md", "fails.md", "pending.md"]
-                .iter()
-                .filter_map(|name| fs::read_to_string(world.repository().join("proctor/memory").join(name)).ok())
-                .collect();
+            let texts = texts(&world);
             for id in ids(&world) {
                 assert_eq!(texts.matches(&format!("id={id}")).count(), 1, "{arguments:?} at {point}: {texts}");
             }
@@ -101,6 +102,12 @@ fn a_kill_at_each_point_of_a_change_loses_nothing() {
             assert!(leftovers.filter(|entry| entry.path().extension().is_some_and(|end| end == "tmp")).count() <= 1);
         }
     }
+}
+
+/// What all files say.
+fn texts(world: &World) -> String {
+    let path = |name: &str| world.repository().join("proctor/memory").join(name);
+    ["works.md", "fails.md", "pending.md"].iter().filter_map(|name| fs::read_to_string(path(name)).ok()).collect()
 }
 
 /// A world with one proposed record and one that counts.
@@ -194,4 +201,43 @@ fn an_index_is_kept_for_the_next_search_and_follows_every_change() {
     fs::remove_dir_all(&cache).unwrap();
     world.write(&cache, "in the way");
     assert!(ask().contains("seen: the new image was used"));
+}
+
+/// Two people changed the same line and others, and git was told to keep the lines of both.
+#[test]
+fn a_union_merge_of_two_edits_of_one_record_loses_neither_and_is_named() {
+    let path = "proctor/memory/fails.md";
+    let mut world = world().with_file(".gitattributes", "*.md merge=union\n");
+    let _ = world.proctor(&FAILS).expect_code(0);
+    world.commit_all("base");
+    let id = ids(&world)[0].clone();
+    let edit = |world: &World, seen: &str, route: &str| {
+        world.write(path, world.read(path).replace("the old image was used", seen));
+        let _ = world.proctor(&["memory", "add", "fails", "--route", route, "--observation", "x"]).expect_code(0);
+        world.commit_all(seen);
+    };
+    let _ = world.git(&["checkout", "-q", "-b", "other"]);
+    edit(&world, "it was a week old", "theirs");
+    let _ = world.git(&["checkout", "-q", "-"]);
+    edit(&world, "it was a month old", "ours");
+    let _ = world.git(&["merge", "-q", "--no-edit", "other"]);
+    assert_eq!(world.read(path).matches(&format!("id={id}")).count(), 2);
+
+    let doctor = world.proctor(&["memory", "doctor"]).expect_code(1);
+    let listed = world.proctor(&["memory", "list"]).expect_code(0).stdout;
+    let tried = world.proctor(&["memory", "try", "cache the image by tag"]).expect_code(0).stdout;
+
+    assert!(doctor.stdout.contains("its id is that of fails.md"), "{doctor}");
+    for seen in ["it was a week old", "it was a month old"] {
+        assert!(listed.contains(seen) && tried.contains(seen), "{seen}: {listed}{tried}");
+    }
+    let shown: Vec<String> = ids(&world);
+    world.set_variable("PROCTOR_SESSION", "ses_0000000001");
+    let _ = world.proctor(&WORKS).expect_code(0);
+    world.remove_variable("PROCTOR_SESSION");
+    assert!(shown.iter().all(|id| ids(&world).contains(id)), "an id that was shown stays that of its record");
+    let after = world.read(path);
+    let _ = world.proctor(&["memory", "add", "fails", "--route", "one more", "--observation", "x"]).expect_code(0);
+    assert!(["it was a week old", "it was a month old", "theirs", "ours"].iter().all(|said| world.read(path).contains(said)), "{after}");
+    let _ = world.proctor(&["memory", "doctor"]).expect_code(0);
 }

@@ -5,6 +5,7 @@
 mod changes;
 mod damage;
 mod diagnosis;
+mod disk;
 mod hostile;
 mod library;
 mod lines;
