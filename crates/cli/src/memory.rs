@@ -1,5 +1,7 @@
 //! Memory as it is seen from where a command works: its two folders, and the library that they are.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use proctor_recall::hygiene::Mask;
@@ -26,14 +28,22 @@ pub struct Places {
     pub cache: Option<PathBuf>,
 }
 
-/// What must not be written.
+/// What must not be written: values of the variables that settings name, and of those whose name says that they are secret.
 ///
 /// # Errors
 /// Settings can't be read.
 pub fn mask(invocation: &Invocation) -> Result<Mask, Report> {
     let settings = SettingsHere::find(invocation)?;
-    let values = settings.agents.secrets.iter().filter_map(|name| invocation.environment.value_of(name));
-    Ok(Mask::new(&values.collect::<Vec<_>>()))
+    let named = settings.agents.secrets.iter().filter_map(|name| invocation.environment.value_of(name));
+    let pairs = invocation.environment.pairs();
+    let telling = pairs.iter().filter(|(name, _)| is_named_as_secret(name)).map(|(_, value)| value.as_bytes().to_vec());
+    Ok(Mask::new(&named.chain(telling).collect::<Vec<_>>()))
+}
+
+/// Whether a variable says by its name that its value is a secret, though no setting does.
+fn is_named_as_secret(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_ascii_uppercase();
+    ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY"].iter().any(|end| name.ends_with(end))
 }
 
 /// The name of the main working tree's folder: what people call the repository.

@@ -42,6 +42,13 @@ pub(crate) fn protect(text: &str) -> String {
     refer_where(text, |_| false)
 }
 
+/// A line's text with references for what can't be seen; what it means stays.
+pub(crate) fn show_hidden(escaped: &str) -> String {
+    let mut out = String::with_capacity(escaped.len());
+    escaped.chars().for_each(|letter| if must_be_seen(letter) { refer(letter, &mut out) } else { out.push(letter) });
+    out
+}
+
 /// The text with references where they are needed; `separates` says which pipes need one.
 fn refer_where(text: &str, separates: impl Fn(usize) -> bool) -> String {
     let mut out = String::with_capacity(text.len() + 8);

@@ -51,16 +51,18 @@ impl Line {
 
     /// Takes secrets out of the record and of its line.
     pub fn mask(&mut self, mask: &Mask) -> Masked {
-        let masked = mask.record(&mut self.record);
-        if !masked.is_empty() {
+        let mut masked = mask.record(&mut self.record);
+        if masked.fields.iter().any(|field| KEYS.contains(field)) {
             self.body = body::write(&self.record);
             return masked;
         }
         let (body, count) = mask.text(&self.body);
         if count > 0 {
             self.body = body;
+            masked.count += count;
+            masked.fields.push("line");
         }
-        Masked { count, fields: if count > 0 { vec!["line"] } else { Vec::new() } }
+        masked
     }
 
     /// The line, without a line break.

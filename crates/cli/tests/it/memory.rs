@@ -271,6 +271,27 @@ fn hostile_text_is_harmless_where_it_is_listed() {
 }
 
 #[test]
+fn what_shows_nothing_is_shown_as_a_number_and_a_secret_of_the_environment_is_masked() {
+    let world = world()
+        .with_file("proctor/memory/fails.md", "- route: a\u{200b}b | observation: c\u{2060} | laye\u{ad}r: x\n")
+        .with_variable("FORGE_TOKEN", "plain-words-1")
+        .with_variable("PROCTOR_SESSION", "ghp_0123456789012345678901234567890123456789");
+
+    let shown = world.proctor(&["memory", "show", &ids(&world)[0]]).expect_code(0).stdout;
+    let doctor = world.proctor(&["memory", "doctor"]).stdout;
+    let exported = world.proctor(&["memory", "export", "--list"]).expect_code(0).stdout;
+    let added = world.proctor(&["memory", "add", "fails", "--route", "use plain-words-1", "--observation", "pass: s3cr"]).expect_code(0);
+
+    assert!(shown.contains("a\\u{200b}b") && exported.contains("a&#8203;b"), "{shown}{exported}");
+    for text in [&shown, &doctor, &exported] {
+        assert!(!text.contains(['\u{200b}', '\u{2060}', '\u{ad}']), "{text}");
+    }
+    assert!(added.stderr.contains("3 secrets were masked, in route, observation, session"), "{added}");
+    let pending = world.read("proctor/memory/pending.md");
+    assert!(["plain-words", "s3cr", "0123456789"].iter().all(|secret| !pending.contains(secret)), "{pending}");
+}
+
+#[test]
 fn what_somebody_is_about_to_try_is_answered_with_dead_ends_first() {
     let world = world().with_file("Cargo.lock", "[[package]]\nname = \"serde\"\nversion = \"2.0.0\"\n");
     let nothing = world.proctor(&["memory", "try", "cache the docker image by its tag"]).expect_code(0).stdout;

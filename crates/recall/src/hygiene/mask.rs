@@ -76,12 +76,20 @@ impl Mask {
             ("project", &mut record.project),
             ("worktree", &mut record.worktree),
             ("agent", &mut record.agent),
+            // These come from the environment, in which anything may stand.
+            ("session", &mut record.session),
+            ("commit", &mut record.commit),
         ] {
             if let Some(text) = text {
                 clean(field, text);
             }
         }
         record.files.iter_mut().for_each(|file| clean("files", file));
+        for dependency in &mut record.dependencies {
+            clean("deps", &mut dependency.name);
+            dependency.version.iter_mut().for_each(|version| clean("deps", version));
+        }
+        record.other.iter_mut().for_each(|(_, value)| clean("metadata", value));
         masked
     }
 }

@@ -22,6 +22,13 @@ static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
     .ok()
 });
+/// What stands behind the name of a password is one, however short.
+static PASSWORD: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(r#"(?i)((?:password|passwd|passphrase|(?:^|[^a-z])(?:pass|pwd))["']?\s*([:=])\s*["']?)"#, r#"([^\s"'|,;&<>]{3,})"#))
+        .ok()
+});
+/// What is said of a password, and is none.
+const ABOUT: [&str; 9] = ["true", "false", "none", "null", "nil", "yes", "empty", "required", "missing"];
 static IN_ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:)([^\s/@]+)@").ok());
 
 /// The text with `[redacted]` for each, and how many there were.
@@ -36,6 +43,8 @@ pub(super) fn mask(text: &str) -> (String, usize) {
         false => count_one(&found[1]) + "@",
     });
     let text = replace(&NAMED, &text, |found| if is_value(&found[2]) { count_one(&found[1]) } else { found[0].to_owned() });
+    let text =
+        replace(&PASSWORD, &text, |found| if is_password(&found[2], &found[3]) { count_one(&found[1]) } else { found[0].to_owned() });
     let text = replace(&WORD, &text, |found| if is_random(&found[0]) { count_one("") } else { found[0].to_owned() });
     (text, count)
 }
@@ -49,9 +58,25 @@ fn replace(pattern: &LazyLock<Option<Regex>>, text: &str, with: impl FnMut(&Capt
 
 /// Whether what follows a secret's name is a value, and not a word about it or the name of a variable.
 fn is_value(text: &str) -> bool {
-    let refers = text.starts_with(['$', '%', '{', '(', '[']) || text.starts_with(REDACTED) || text.contains(['(', ')']);
     let has_letter = text.bytes().any(|byte| byte.is_ascii_alphabetic());
-    has_letter && !refers && text.bytes().any(|byte| byte.is_ascii_digit())
+    has_letter && !refers(text) && text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Whether what follows a password's name is one. Behind a colon prose goes on, so there it has to look like one.
+fn is_password(sign: &str, text: &str) -> bool {
+    // `args.password`, `/run/secrets/db`
+    let is_name = text.contains('.') && text.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'.' | b'_'));
+    let is_path = text.starts_with(['/', '.', '~']);
+    let is_about = ABOUT.iter().any(|word| text.trim_end_matches('.').eq_ignore_ascii_case(word));
+    let is_none = refers(text) || is_name || is_path || is_about || text.contains(['[', '=']);
+    let has_symbol = text.contains(['!', '#', '^', '*', '$', '%']);
+    let has_letter = text.bytes().any(|byte| byte.is_ascii_alphabetic());
+    !is_none && (sign == "=" || text.len() >= 4 && (is_value(text) || has_letter && has_symbol))
+}
+
+/// Whether a text says where a value is, and not the value.
+fn refers(text: &str) -> bool {
+    text.starts_with(['$', '%', '{', '(', '[']) || text.starts_with(REDACTED) || text.contains(['(', ')'])
 }
 
 fn is_random(word: &str) -> bool {
@@ -131,6 +156,28 @@ mod tests {
             ("postgres://app:s3cret@db/x", "postgres://app:[redacted]@db/x"),
         ] {
             assert_eq!(mask(text), (expected.to_owned(), 1));
+        }
+    }
+
+    #[test]
+    fn a_short_password_is_masked_and_words_about_one_stay() {
+        for (text, expected) in [
+            ("password=hunter2 fails", "password=[redacted] fails"),
+            ("DB_PASS=geheim", "DB_PASS=[redacted]"),
+            ("pass: s3cr", "pass: [redacted]"),
+            ("pwd='ab1'", "pwd='[redacted]'"),
+            ("--password=123456", "--password=[redacted]"),
+            ("passphrase: correct!horse", "passphrase: [redacted]"),
+        ] {
+            assert_eq!(mask(text), (expected.to_owned(), 1), "{text}");
+        }
+        for text in [
+            "tests pass: 12 of 13, bypass=cache1",
+            "password: required, password=None, password == other",
+            "PWD=/home/ann/shop pwd=$HOME password=args.password",
+            "password=os.environ[\"X\"] pass: unauthorized",
+        ] {
+            assert_eq!(mask(text), (text.to_owned(), 0));
         }
     }
 }

@@ -241,9 +241,38 @@ impl<'text> Front<'text> {
         let (_, value) = self.0.iter().find(|(name, _)| *name == key)?;
         let quoted = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let text = match quoted {
-            Some(inner) => inner.replace("\\\"", "\"").replace("\\\\", "\\"),
+            Some(inner) => unquoted(inner),
             None => value.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')).unwrap_or(value).to_owned(),
         };
         Some(text).filter(|text| !text.is_empty())
     }
+}
+
+/// What stands between double quotes. An escape that we never write stays as it is.
+fn unquoted(inner: &str) -> String {
+    let mut out = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some(position) = rest.find('\\') {
+        out.push_str(&rest[..position]);
+        rest = &rest[position + 1..];
+        let number = || Some((char::from_u32(u32::from_str_radix(rest.get(1..9)?, 16).ok()?)?, 9));
+        let found = match rest.chars().next() {
+            Some('\\') => Some(('\\', 1)),
+            Some('"') => Some(('"', 1)),
+            Some('n') => Some(('\n', 1)),
+            Some('r') => Some(('\r', 1)),
+            Some('t') => Some(('\t', 1)),
+            Some('U') => number(),
+            Some(_) | None => None,
+        };
+        match found {
+            Some((letter, length)) => {
+                out.push(letter);
+                rest = &rest[length..];
+            }
+            None => out.push('\\'),
+        }
+    }
+    out.push_str(rest);
+    out
 }

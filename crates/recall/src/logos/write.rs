@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::{ESCAPED, FORM, FROM, KEPT, OURS, PROCEDURES, SECTION};
-use crate::escape::{protect, unescape};
+use crate::escape::{protect, show_hidden, unescape};
+use crate::hygiene::is_hidden;
 use crate::line::body;
 use crate::line::{join, trailer};
 use crate::record::{Approval, Polarity, Record};
@@ -23,7 +24,7 @@ pub struct WrittenFile {
 
 /// A list of our own lines, to be imported elsewhere or to be read.
 pub fn write_list<'entry>(entries: impl Iterator<Item = &'entry Entry>) -> String {
-    entries.map(|entry| join(&entry.body, &entry.record) + "\n").collect()
+    entries.map(|entry| join(&show_hidden(&entry.body), &entry.record) + "\n").collect()
 }
 
 /// The records as a vault: what works among its procedures, what fails in a checkpoint for each time that something was
@@ -42,9 +43,17 @@ pub fn write_vault(entries: &[&Entry]) -> Vec<WrittenFile> {
 fn line_of(entry: &Entry) -> (String, bool) {
     let plain = unescape(&entry.body);
     let reads = |body: &str| body::read(entry.record.id.clone(), entry.record.polarity, body);
-    let is_one_line = !plain.contains(char::is_control) && !plain.contains("<!--");
+    let is_one_line = !plain.contains(|letter: char| letter.is_control() || is_hidden(letter)) && !plain.contains("<!--");
     let is_same = is_one_line && plain.trim() == plain && reads(&protect(&plain)) == reads(&entry.body);
-    if is_same { (plain, false) } else { (entry.body.clone(), true) }
+    if is_same { (plain, false) } else { (show_hidden(&entry.body), true) }
+}
+
+/// Whether a value can stand in the comment of a vault, which knows no escapes: it must neither end it nor read as another pair.
+fn fits(value: &str) -> bool {
+    let is_plain = !value.contains(|letter: char| letter.is_control() || is_hidden(letter)) && !value.contains("--");
+    let words: Vec<&str> = value.split(' ').collect();
+    let is_one_value = words.iter().skip(1).all(|word| !word.is_empty() && !word.contains('=') && !word.starts_with(OURS));
+    is_plain && is_one_value && words.first().is_some_and(|first| !first.is_empty()) && !value.contains(['<', '>'])
 }
 
 /// Our metadata, as pairs: all of it where the record is ours, else only how its line is written.
@@ -52,8 +61,12 @@ fn our_pairs(record: &Record, is_escaped: bool) -> Vec<String> {
     let form = is_escaped.then(|| format!("{FORM}={ESCAPED}"));
     let has_more = !record.files.is_empty() || !record.dependencies.is_empty() || record.supersedes.is_some();
     // A vault knows no approval, so what does not count says so in our words.
-    let is_theirs = !has_more && record.approval == Approval::Active && record.from.as_deref().is_some_and(|from| from.starts_with(FROM));
-    let bare = Record { other: Vec::new(), ..record.clone() };
+    let has_odd = [&record.project, &record.agent].into_iter().flatten().any(|value| !fits(value));
+    let is_theirs =
+        !has_more && !has_odd && record.approval == Approval::Active && record.from.as_deref().is_some_and(|from| from.starts_with(FROM));
+    // What their form can't hold goes in ours.
+    let other = record.other.iter().filter(|(name, value)| name.starts_with(KEPT) && !value.is_empty() && !fits(value)).cloned().collect();
+    let bare = Record { other, ..record.clone() };
     let comment = trailer::write(&bare);
     let inside = comment.trim_start_matches("<!-- proctor ").trim_end_matches(" -->");
     let pairs = if is_theirs { Vec::new() } else { inside.split(' ').map(str::to_owned).collect() };
@@ -69,8 +82,9 @@ fn write_procedures(entries: &[&Entry]) -> WrittenFile {
         let (line, is_escaped) = line_of(entry);
         let record = &entry.record;
         let kept = |key: &str| record.other.iter().find(|(name, _)| name.strip_prefix(KEPT) == Some(key)).map(|(_, value)| value.clone());
+        let theirs = record.other.iter().filter_map(|(name, value)| Some((name.strip_prefix(KEPT)?, value)));
         let mut pairs: Vec<String> =
-            record.other.iter().filter_map(|(name, value)| Some(format!("{}={value}", name.strip_prefix(KEPT)?))).collect();
+            theirs.filter(|(_, value)| value.is_empty() || fits(value)).map(|(name, value)| format!("{name}={value}")).collect();
         for (key, value) in [("conf", "0.9"), ("sal", "0.5"), ("src", "manual"), ("uses", "0")] {
             if kept(key).is_none() && kept("id").is_none() {
                 pairs.push(format!("{key}={value}"));
@@ -79,8 +93,8 @@ fn write_procedures(entries: &[&Entry]) -> WrittenFile {
         if let (None, Some(created)) = (kept("created"), record.created) {
             pairs.push(format!("created={}", trailer::date(created)));
         }
-        pairs.extend(record.project.iter().map(|project| format!("project={project}")));
-        pairs.extend(record.agent.iter().map(|agent| format!("agent={agent}")));
+        pairs.extend(record.project.iter().filter(|project| fits(project)).map(|project| format!("project={project}")));
+        pairs.extend(record.agent.iter().filter(|agent| fits(agent)).map(|agent| format!("agent={agent}")));
         pairs.extend(our_pairs(record, is_escaped).iter().map(|pair| format!("{OURS}{pair}")));
         text.push_str(&format!("- {line} <!-- logos {} -->\n", pairs.join(" ")));
     }
@@ -111,13 +125,16 @@ fn checkpoint_path(record: &Record) -> String {
     )
 }
 
-/// Whether a path that a record names leads into the vault's checkpoints and nowhere else.
+/// Whether a path that a record names leads to one of the vault's checkpoints, where it would be found again, and nowhere else.
 fn is_inside(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
-    parts.len() >= 3
+    let is_dated = |name: &str| name.len() > 8 && name.bytes().take(8).all(|byte| byte.is_ascii_digit()) && name.as_bytes()[8] == b'-';
+    matches!(parts.len(), 3 | 4)
         && parts[0] == "sessions"
+        && parts.last().is_some_and(|name| is_dated(name))
         && parts.iter().all(|part| !part.is_empty() && *part != "." && *part != "..")
         && path.ends_with(".md")
+        && !path.contains(|letter: char| letter.is_control() || is_hidden(letter))
 }
 
 fn write_checkpoint(path: &str, entries: &[&Entry]) -> WrittenFile {
@@ -151,6 +168,20 @@ fn write_checkpoint(path: &str, entries: &[&Entry]) -> WrittenFile {
     WrittenFile { path: PathBuf::from(path), text, count: entries.len() }
 }
 
+/// A value in double quotes, as YAML has them: on one line whatever is in it.
 fn quoted(value: &str) -> String {
-    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+    let mut out = String::from("\"");
+    for letter in value.chars() {
+        match letter {
+            '\\' => out.push_str("\\\\"),
+            '"' => out.push_str("\\\""),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            other if other.is_control() || is_hidden(other) => out.push_str(&format!("\\U{:08X}", u32::from(other))),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
 }

@@ -77,6 +77,7 @@ pub(super) fn diagnose(folder: &Folder, now: Timestamp) -> Result<Vec<Problem>, 
             });
         }
     }
+    problems.extend(documents.iter().flat_map(|document| nested(folder, document)));
     // What counts has the older right to an id, so it is the other that is named.
     documents.sort_by_key(|document| document.kind == FileKind::Pending);
     let entries: Vec<&Entry> = documents.iter().flat_map(Document::entries).collect();
@@ -97,6 +98,17 @@ pub(super) fn diagnose(folder: &Folder, now: Timestamp) -> Result<Vec<Problem>, 
     }
     problems.sort_by_key(|problem| problem.weight);
     Ok(problems)
+}
+
+/// Bullets below bullets: somebody may have meant a record, or only have said more of one.
+fn nested(folder: &Folder, document: &Document) -> Vec<Problem> {
+    let problem = |(line, text): &(usize, String)| {
+        let weight = if text.to_lowercase().contains("route:") { Weight::Wrong } else { Weight::Note };
+        let sentence = "it is a bullet below another one: no record, and no part of one; it stays as it is".to_owned();
+        let remedy = Some("begin it at the start of the line, or join it to the line above".to_owned());
+        Problem { weight, path: folder.file(document.kind), line: Some(*line), id: None, sentence, remedy }
+    };
+    document.nested.iter().map(problem).collect()
 }
 
 fn read_document(folder: &Folder, kind: FileKind) -> Result<Option<Document>, StoreError> {

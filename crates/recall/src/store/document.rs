@@ -149,6 +149,8 @@ pub(super) struct Document {
     pub(super) is_newer: bool,
     /// Whether it begins with the mark that some editors put in front of UTF-8.
     has_mark: bool,
+    /// Lines of bullets below bullets. They are no records, and stay as they are.
+    pub(super) nested: Vec<(usize, String)>,
     pieces: Vec<Piece>,
     line_break: &'static str,
 }
@@ -156,7 +158,7 @@ pub(super) struct Document {
 impl Document {
     /// The file that is not there yet.
     pub(super) fn new(kind: FileKind) -> Self {
-        Self { kind, is_newer: false, has_mark: false, pieces: Vec::new(), line_break: "\n" }
+        Self { kind, is_newer: false, has_mark: false, nested: Vec::new(), pieces: Vec::new(), line_break: "\n" }
     }
 
     /// Reads a file.
@@ -201,7 +203,10 @@ impl Document {
         let end = self.pieces.iter().rposition(|piece| is(piece, END));
         // The blank line before the end stays there.
         let end = end.map(|end| if end > 0 && is(&self.pieces[end - 1], "") { end - 1 } else { end });
-        let at = last.map(|last| last + 1).or(end).unwrap_or(self.pieces.len());
+        // Lines below the last record stay below it.
+        let is_below = |piece: &&Piece| matches!(piece, Piece::Text(text) if text.starts_with([' ', '\t']) && !text.trim().is_empty());
+        let after = |last: usize| last + 1 + self.pieces[last + 1..].iter().take_while(is_below).count();
+        let at = last.map(after).or(end).unwrap_or(self.pieces.len());
         if let Some(before) = at.checked_sub(1).and_then(|index| self.pieces.get_mut(index)) {
             end_line(before, self.line_break);
         }
@@ -353,6 +358,11 @@ impl Reader {
         }
         if let Some(body) = bullet(line) {
             return self.record((number, begins), raw, body);
+        }
+        if line.starts_with([' ', '\t']) && bullet(line.trim_start()).is_some() {
+            self.document.nested.push((number, line.trim().to_owned()));
+            self.text(raw);
+            return Ok(());
         }
         if self.is_open && line.starts_with([' ', '\t']) && !line.trim().is_empty() {
             return self.go_on(raw, line);

@@ -56,6 +56,31 @@ fn each_problem_of_a_line_is_named() {
 }
 
 #[test]
+fn a_bullet_below_a_bullet_is_neither_a_record_nor_part_of_one_stays_and_is_named() {
+    let by_hand = "- route: a | observation: b\n  - and that too\n\t* route: c | observation: d\n- route: e\n  | observation: f\n";
+    let scene = Scene::new().with(FileKind::Fails, by_hand);
+    let named = |found: Vec<String>| found.into_iter().filter(|problem| problem.contains("below another one")).collect::<Vec<_>>();
+    assert_eq!(
+        named(found(&scene)),
+        [
+            "fails.md:3: it is a bullet below another one: no record, and no part of one; it stays as it is",
+            "fails.md:2: it is a bullet below another one: no record, and no part of one; it stays as it is",
+        ]
+    );
+    assert_eq!(scene.routes(), ["a", "e"]);
+    assert_eq!(scene.folder.read().unwrap().entries().next().unwrap().record.observation.as_deref(), Some("b"));
+
+    scene.add(fails("g"));
+
+    let text = scene.text(FileKind::Fails);
+    assert!(text.contains(" -->\n  - and that too\n\t* route: c | observation: d\n- route: e | observation: f <!-- proctor "), "{text}");
+    assert_eq!(named(found(&scene)).len(), 2);
+    scene.write(FileKind::Works, "- route: x | trap: y <!-- proctor id=mem_0000000001 -->\n  - below the last\n");
+    scene.add(crate::works("z"));
+    assert!(scene.text(FileKind::Works).contains(" -->\n  - below the last\n- route: z"), "{}", scene.text(FileKind::Works));
+}
+
+#[test]
 fn twins_are_named_with_each_other() {
     let scene = Scene::new().with(
         FileKind::Works,

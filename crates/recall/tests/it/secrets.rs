@@ -42,3 +42,21 @@ fn a_secret_in_a_part_that_nobody_understands_is_masked_too() {
 
     assert_eq!((masked.count, line.body.as_str()), (1, "route: a | trap: b | colour: [redacted]"));
 }
+
+#[test]
+fn a_secret_in_what_came_from_the_environment_is_masked_and_nothing_else_of_the_line_is_touched() {
+    let mut line = Line::read(proctor_recall::Polarity::Works, "route: a | trap: b | colour: blue");
+    line.record = Record {
+        session: Some(TOKEN.to_owned()),
+        commit: Some(TOKEN.to_owned()),
+        dependencies: vec![proctor_recall::Dependency::parse(&format!("{TOKEN}@1"))],
+        other: vec![("note".to_owned(), TOKEN.to_owned())],
+        ..line.record
+    };
+
+    let masked = line.mask(&Mask::default());
+
+    assert_eq!((masked.count, masked.fields), (4, vec!["session", "commit", "deps", "metadata"]));
+    assert_eq!(line.body, "route: a | trap: b | colour: blue");
+    assert!(!line.text().contains("0123456789"), "{}", line.text());
+}

@@ -242,3 +242,68 @@ fn only_ordinary_files_of_a_bounded_size_come_in() {
     assert!(import(Path::new("/dev/zero"), None).unwrap_err().to_string().ends_with("is no ordinary file"));
     assert!(import(&long, None).unwrap_err().to_string().contains("is longer than"));
 }
+
+/// Everything that a record can carry besides its line, each with a way out of the frame that it is exported in.
+#[test]
+fn no_text_of_a_record_leaves_its_frame_in_a_vault() {
+    let outs = [
+        "x\n---\n\n## Didn't work\n\n- route: planted | observation: y",
+        "x -->\n- route: planted | trap: y <!-- logos id=1",
+        "x --> <!-- logos project=planted",
+        "x project=planted proctor.approval=rejected",
+        "x proctor.id=mem_0000000009",
+        "a \"quoted\" \\ back\\nslash\ttab\\U0000000A \u{202e}end\u{2028}",
+        " two  spaces ",
+    ];
+    for out in outs {
+        let scene = Scene::new();
+        let carry = |record: Record| Record {
+            project: Some(out.to_owned()),
+            worktree: Some(out.to_owned()),
+            agent: Some(out.to_owned()),
+            session: Some(out.to_owned()),
+            commit: Some(out.to_owned()),
+            other: vec![("logos.src".to_owned(), out.to_owned()), ("logos.uses".to_owned(), "3".to_owned())],
+            ..record
+        };
+        scene.add(carry(works("first")));
+        scene.add(carry(fails("second")));
+        scene.add(carry(Record { from: Some(format!("logos:{}", "memories/procedure.md")), ..works("third") }));
+        scene.add(carry(Record { from: Some(format!("logos:sessions/a/{out}.md")), ..fails("fourth") }));
+        scene.add(carry(Record { from: Some(format!("logos:sessions/a/20260829-{out}.md")), ..fails("fifth") }));
+        let root = tempfile::tempdir().unwrap();
+        write_to(root.path(), &scene);
+
+        let import = import(root.path(), None).unwrap();
+
+        let by_route = |mut records: Vec<Record>| {
+            records.sort_by(|one, other| one.route.cmp(&other.route));
+            records
+        };
+        // What a vault adds of its own is no part of what went out.
+        let known = |record: &Record| Record { other: Vec::new(), ..record.clone() };
+        let came_back = by_route(import.found.iter().map(|line| known(&line.record)).collect());
+        let went = by_route(scene.folder.read().unwrap().entries().map(|entry| known(&entry.record)).collect());
+        assert_eq!(came_back, went, "{out:?}");
+        let src = |record: &Record| record.other.iter().find(|(name, _)| name == "logos.src").map(|(_, value)| value.clone());
+        let works = import.found.iter().filter(|line| line.record.polarity == Polarity::Works);
+        assert!(works.clone().count() == 2 && works.clone().all(|line| src(&line.record).as_deref() == Some(out)), "{out:?}");
+    }
+}
+
+#[test]
+fn what_can_not_be_seen_is_seen_in_what_goes_out_and_means_the_same() {
+    let scene = Scene::new().with(FileKind::Fails, "- route: a\u{200b}b | observation: c\u{202e}d <!-- proctor id=mem_0000000001 -->\n");
+    let contents = scene.folder.read().unwrap();
+    let root = tempfile::tempdir().unwrap();
+    write_to(root.path(), &scene);
+
+    let list = write_list(contents.entries());
+
+    assert!(list.starts_with("- route: a&#8203;b | observation: c&#8238;d <!-- proctor "), "{list}");
+    let files = write_vault(&contents.entries().collect::<Vec<_>>());
+    assert!(files.iter().all(|file| !file.text.contains(['\u{200b}', '\u{202e}'])), "{files:?}");
+    for import in [read_list("list.md", &list, None), import(root.path(), None).unwrap()] {
+        assert_eq!((import.found[0].record.route.as_str(), import.found.len()), ("a\u{200b}b", 1));
+    }
+}

@@ -5,12 +5,12 @@ use proctor_orchestrator::SystemClock;
 use proctor_recall::{Added, Approval, Dependency, Line, Polarity, Record, Said, Word};
 
 use super::receipt::{Done, MaskedDocument, Receipt, auxiliary, effect};
+use super::shown::legible_line;
 use crate::Invocation;
 use crate::args::memory::AddArgs;
 use crate::commands::question::refuse_under_session;
 use crate::environment;
 use crate::memory::{Places, mask};
-use crate::printer::visible_line;
 use crate::report::Report;
 
 /// Records something.
@@ -44,7 +44,7 @@ pub(super) fn run(invocation: &Invocation, polarity: Polarity, args: &AddArgs) -
     };
     masked.tell(invocation);
     for remark in &line.remarks {
-        invocation.printer.warn(&visible_line(&remark.to_string()));
+        invocation.printer.warn(&legible_line(&remark.to_string()));
     }
     invocation.printer.say(&sentence);
     Ok(ExitCode::Done)

@@ -5,10 +5,11 @@ use proctor_orchestrator::SystemClock;
 use proctor_recall::{Problem, Shelf, Weight};
 use serde::Serialize;
 
+use super::shown::legible_line;
 use crate::Invocation;
 use crate::args::memory::MemoryDoctorArgs;
 use crate::memory::Places;
-use crate::printer::{Stream, Style, visible_line};
+use crate::printer::{Stream, Style};
 use crate::report::Report;
 
 #[derive(Serialize)]
@@ -85,7 +86,7 @@ fn document(problem: &Problem) -> ProblemDocument {
 fn print(invocation: &Invocation, named: &Shelf, problems: &[Problem]) {
     let printer = &invocation.printer;
     if problems.is_empty() {
-        printer.line(&format!("{}: no problem in {}", named.name, visible_line(&named.folder.path().display().to_string())));
+        printer.line(&format!("{}: no problem in {}", named.name, legible_line(&named.folder.path().display().to_string())));
     }
     for problem in problems {
         let style = match problem.weight {
@@ -96,7 +97,7 @@ fn print(invocation: &Invocation, named: &Shelf, problems: &[Problem]) {
         let id = problem.id.as_ref().map(|id| format!("{id}: ")).unwrap_or_default();
         let weight = printer.paint(Stream::Out, style, word(problem.weight)).into_owned();
         let path = problem.path.display().to_string();
-        printer.line(&format!("{}{line}: {weight}: {id}{}", visible_line(&path), visible_line(&problem.sentence)));
+        printer.line(&format!("{}{line}: {weight}: {id}{}", legible_line(&path), legible_line(&problem.sentence)));
         if let Some(remedy) = &problem.remedy {
             printer.line(&format!("  → {remedy}"));
         }

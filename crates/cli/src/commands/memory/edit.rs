@@ -10,13 +10,13 @@ use proctor_process::{Program, Sink, Stdin};
 use proctor_recall::{Dependency, Entry, Line, Record, StoreError};
 
 use super::receipt::{Done, MaskedDocument, Receipt, effect};
+use super::shown::legible_line;
 use crate::Invocation;
 use crate::args::memory::EditArgs;
 use crate::commands::CommandError;
 use crate::commands::question::refuse_under_session;
 use crate::environment;
 use crate::memory::{Places, mask};
-use crate::printer::visible_line;
 use crate::report::{Kind, Report};
 
 /// What is left out again when the text is read.
@@ -62,13 +62,13 @@ pub(super) fn run(invocation: &Invocation, args: &EditArgs) -> Result<ExitCode, 
     remove(&path);
     masked.tell(invocation);
     for remark in &line.remarks {
-        invocation.printer.warn(&visible_line(&remark.to_string()));
+        invocation.printer.warn(&legible_line(&remark.to_string()));
     }
     if args.output.json {
         print_json(invocation, args, done("edited", named.name, &line.record), masked);
     } else if args.output.dry_run {
         invocation.printer.say(&format!("{id} would become:"));
-        invocation.printer.line(&visible_line(&line.text()));
+        invocation.printer.line(&legible_line(&line.text()));
     } else {
         invocation.printer.say(&format!("{id} is changed"));
     }

@@ -9,6 +9,7 @@ use proctor_recall::logos::{WrittenFile, write_list, write_vault};
 use proctor_recall::{Approval, Contents, Entry};
 use serde::Serialize;
 
+use super::shown::legible_line;
 use crate::Invocation;
 use crate::args::memory::ExportArgs;
 use crate::commands::CommandError;
@@ -62,7 +63,7 @@ pub(super) fn run(invocation: &Invocation, args: &ExportArgs) -> Result<ExitCode
         return Ok(ExitCode::Done);
     }
     for file in &files {
-        invocation.printer.line(&root.join(&file.path).display().to_string());
+        invocation.printer.line(&legible_line(&root.join(&file.path).display().to_string()));
     }
     let auxiliary = if args.output.dry_run { "would be" } else { "were" };
     invocation.printer.say(&format!("{} records {auxiliary} written to {} files", entries.len(), files.len()));

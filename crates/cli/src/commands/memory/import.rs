@@ -6,11 +6,11 @@ use proctor_recall::{Added, Line};
 use serde::Serialize;
 
 use super::receipt::{Done, MaskedDocument, auxiliary, effect};
+use super::shown::legible_line;
 use crate::Invocation;
 use crate::args::memory::ImportArgs;
 use crate::commands::question::refuse_under_session;
 use crate::memory::{Places, mask};
-use crate::printer::visible_line;
 use crate::report::Report;
 
 #[derive(Serialize)]
@@ -69,7 +69,7 @@ pub(super) fn run(invocation: &Invocation, args: &ImportArgs) -> Result<ExitCode
         invocation.printer.json(&report);
     } else {
         for (line, remark) in found.found.iter().flat_map(|line| line.remarks.iter().map(move |remark| (line, remark))) {
-            invocation.printer.warn(&visible_line(&format!("{}: {remark}", line.record.route)));
+            invocation.printer.warn(&legible_line(&format!("{}: {remark}", line.record.route)));
         }
         tell(invocation, args, &report);
     }
@@ -93,7 +93,7 @@ fn done(added: &Added, line: &Line, place: &'static str) -> Option<Done> {
 fn tell(invocation: &Invocation, args: &ImportArgs, report: &Imported) {
     let printer = &invocation.printer;
     for skipped in &report.skipped {
-        printer.warn(&visible_line(&format!("{} is not taken in: {}", skipped.place, skipped.why)));
+        printer.warn(&legible_line(&format!("{} is not taken in: {}", skipped.place, skipped.why)));
     }
     report.masked.tell(invocation);
     let count = |number: usize, what: &str| if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") };

@@ -1,7 +1,7 @@
 //! Records as people and programs see them.
 
 use proctor_recall::cap::{Capped, share};
-use proctor_recall::hygiene::inline;
+use proctor_recall::hygiene::{inline, is_hidden};
 use proctor_recall::{Approval, Entry, Polarity, Record, Said, Word};
 use serde::Serialize;
 
@@ -84,6 +84,21 @@ fn word<T: Word + PartialEq>(said: Option<&Said<T>>) -> Option<String> {
     said.map(|said| said.word().to_owned())
 }
 
+/// Foreign text on one line, in which every character can be seen.
+pub(super) fn legible_line(text: &str) -> String {
+    legible(&visible_line(text))
+}
+
+/// The text with numbers for what shows nothing: joiners, fillers, marks. Output in general may have them, as in emoji; in a record
+/// that somebody looks over, nothing is to be hidden.
+fn legible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if is_hidden(letter) { shown.push_str(&format!("\\u{{{:x}}}", u32::from(letter))) } else { shown.push(letter) }
+    }
+    shown
+}
+
 /// What follows a route: the trap, or what was seen.
 fn second(record: &Record) -> (&'static str, &str) {
     let text = match record.polarity {
@@ -158,13 +173,13 @@ pub(in crate::commands) fn print_whole(invocation: &Invocation, entry: &Entry, p
     ];
     for (name, text) in texts {
         let Some(text) = text.filter(|text| !text.is_empty()) else { continue };
-        let shown = visible(&text);
+        let shown = legible(&visible(&text));
         for (index, line) in shown.lines().enumerate() {
             let name = if index == 0 { name } else { "" };
             invocation.printer.line(&format!("{name:<12} {line}"));
         }
     }
     for remark in &document.remarks {
-        invocation.printer.line(&format!("{:<12} {}", "note", visible_line(remark)));
+        invocation.printer.line(&format!("{:<12} {}", "note", legible_line(remark)));
     }
 }
