@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::mcp_client::Client;
 use crate::memory::{FAILS, WORKS, ids};
 use crate::procedures::newest_run;
+use crate::scene::{step, steps};
 use crate::world;
 
 fn dead_end() -> Value {
@@ -25,9 +26,10 @@ fn hints(tools: &Value) -> Vec<String> {
 #[test]
 fn the_tools_are_listed_with_what_they_take_and_what_they_may_do() {
     let world = world();
-    let mut client = Client::start(&world);
 
-    let tools = client.ask("tools/list", json!({}))["result"]["tools"].clone();
+    let client = Client::start(&world);
+
+    let tools = client.tools.clone();
 
     assert_eq!(
         hints(&tools),
@@ -213,6 +215,33 @@ fn only_what_was_proposed_here_and_waits_is_taken_back() {
     assert!(of_another_server.contains("it was not proposed here"), "{of_another_server}");
     assert_eq!(said, format!("{own} is taken back from the project memory; nobody had approved it\n"));
     assert_eq!(ids(&world).len(), 2);
+}
+
+#[test]
+fn what_a_session_proposed_is_taken_back_by_another_server_of_that_session() {
+    let world = world().with_variable("PROCTOR_SESSION", "ses_0000000001");
+    let (_, own) = Client::start(&world).done("record_dead_end", dead_end());
+    let other = world.with_variable("PROCTOR_SESSION", "ses_0000000002");
+
+    let refused = Client::start(&other).refused("forget", json!({ "id": own["id"] }));
+    let world = other.with_variable("PROCTOR_SESSION", "ses_0000000001");
+    let (said, _) = Client::start(&world).done("forget", json!({ "id": own["id"] }));
+
+    assert!(refused.contains("it was not proposed here"), "{refused}");
+    assert!(said.contains("is taken back from the project memory"), "{said}");
+}
+
+#[test]
+fn a_long_status_is_cut_and_still_an_object() {
+    let shell =
+        "for name in a b c d; do printf '%s=%s\\n' \"$name\" \"$(head -c 30000 /dev/zero | tr '\\0' x)\" >> \"$PROCTOR_OUTPUT\"; done";
+    let world = world().with_card("work", &steps(&[step("make", &["outputs: [a, b, c, d]"], shell)]));
+    let _ = world.proctor(&["procedure", "run", "work"]).expect_code(0);
+
+    let (text, object) = Client::start(&world).done("run_status", json!({}));
+
+    assert!(text.contains("completed"), "{text}");
+    assert_eq!(object["steps"][0]["outputs"]["d"], format!("{}… [28800 bytes more]", "x".repeat(1200)));
 }
 
 #[test]

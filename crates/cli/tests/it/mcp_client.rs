@@ -11,6 +11,8 @@ use crate::procedures::LIMIT;
 pub(crate) struct Client {
     server: Background,
     asked: u64,
+    /// The tools, as they are listed.
+    pub(crate) tools: Value,
 }
 
 impl Client {
@@ -20,10 +22,11 @@ impl Client {
     }
 
     pub(crate) fn start_in(world: &World, folder: impl AsRef<Path>) -> Self {
-        let mut client = Self { server: world.start_to_speak_with(folder, &["mcp"]), asked: 0 };
+        let mut client = Self { server: world.start_to_speak_with(folder, &["mcp"]), asked: 0, tools: Value::Null };
         let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "tester", "version": "1" } });
         assert_eq!(client.ask("initialize", hello)["result"]["serverInfo"]["name"], "proctor");
         client.server.tell(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        client.tools = client.ask("tools/list", json!({}))["result"]["tools"].clone();
         client
     }
 
@@ -52,10 +55,14 @@ impl Client {
         self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))["result"].clone()
     }
 
-    /// What a tool says that did what was asked, and its object.
+    /// What a tool says that did what was asked, and its object, which is as the tool's schema says.
     pub(crate) fn done(&mut self, tool: &str, arguments: Value) -> (String, Value) {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{result}");
+        let described = self.tools.as_array().expect("tools").iter().find(|described| described["name"] == tool).expect("the tool");
+        if let Err(error) = jsonschema::validate(&described["outputSchema"], &result["structuredContent"]) {
+            panic!("{tool}: {error}: {result}");
+        }
         (text(&result), result["structuredContent"].clone())
     }
 

@@ -64,11 +64,6 @@ impl<'call> Call<'call> {
         Self { seat, invocation, printed, given, agent }
     }
 
-    /// The same call with another printer.
-    pub(super) fn again(&self) -> Self {
-        Self::new(self.seat, self.given, self.agent)
-    }
-
     pub(super) fn text(&self, field: &Field) -> Option<&str> {
         self.given.text(field)
     }

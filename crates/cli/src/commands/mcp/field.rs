@@ -152,14 +152,18 @@ impl Given {
         items.filter_map(Value::as_str).map(str::trim).filter(|text| !text.is_empty()).collect()
     }
 
+    /// A number that was given.
+    pub(super) fn chosen(&self, field: &Field) -> Option<usize> {
+        self.0.get(field.name).and_then(Value::as_u64).map(|number| usize::try_from(number).unwrap_or(usize::MAX))
+    }
+
     /// A number, or what counts without one.
     pub(super) fn number(&self, field: &Field) -> usize {
         let otherwise = match field.shape {
             Shape::Number { otherwise, .. } => otherwise,
             Shape::Text | Shape::Word(_) | Shape::Texts => 0,
         };
-        let number = self.0.get(field.name).and_then(Value::as_u64).unwrap_or(otherwise);
-        usize::try_from(number).unwrap_or(usize::MAX)
+        self.chosen(field).unwrap_or_else(|| usize::try_from(otherwise).unwrap_or(usize::MAX))
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Refusal};
 use super::caller::{Call, PLACE_MAY};
 use super::field::{Field, Fields, Need, Shape};
+use super::finding::EVIDENCE;
 use super::shown;
 
 static KIND: Field = Field::new("kind", Shape::Word(|| vec!["procedure", "dead-end"]), "Only these");
@@ -51,7 +52,7 @@ pub(super) fn list(call: &Call<'_>) -> Result<Answer, Refusal> {
         text.push_str(&format!("\n{more} more: skip {}\n", skip + shown.len()));
     }
     let records: Vec<Value> = shown.iter().map(|(entry, place)| shown::object(&entry.record, place)).collect();
-    Ok(Answer { text, object: json!({ "records": records, "total": found.len(), "more": more }) })
+    Ok(Answer { text, object: json!({ "note": EVIDENCE.trim_end(), "records": records, "total": found.len(), "more": more }) })
 }
 
 fn state_in_words(state: Approval) -> &'static str {
@@ -66,10 +67,11 @@ pub(super) fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
+            "note": { "type": "string" },
             "records": { "type": "array", "items": shown::schema(&[]) },
             "total": { "type": "integer" },
             "more": { "type": "integer", "description": "How many follow those that are shown" },
         },
-        "required": ["records", "total", "more"],
+        "required": ["note", "records", "total", "more"],
     })
 }

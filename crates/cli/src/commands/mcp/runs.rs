@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
-use proctor_domain::{Oid, RepoPath, Timestamp};
+use proctor_domain::{Clock, Oid, RepoPath, RunId, Timestamp};
 use proctor_journal::{JournalStore, RunFilter, RunsWanted, SkippedRuns};
-use proctor_orchestrator::procedure::{load_run, newest_run};
+use proctor_orchestrator::SystemClock;
+use proctor_orchestrator::procedure::{Standing, load_run, newest_run};
+use proctor_recall::cap::{CAP, Capped};
 use proctor_recall::hygiene::{Mask, block, inline};
 use proctor_workspace::{CommitFacts, Repository, WorkspaceError};
 use serde_json::{Value, json};
@@ -17,6 +19,7 @@ use crate::args::procedure::{ProcedureCommand, StatusArgs};
 use crate::args::runs::{LogArgs, StreamChoice};
 use crate::memory::mask;
 use crate::report::Report;
+use crate::run_document::RunDocument;
 use crate::run_text::utc_time;
 
 /// Commits that are looked through for those of runs, and runs for commits that agents made themselves.
@@ -33,20 +36,22 @@ pub(super) const OF_LOG: Fields = &[(&ID, Need::May), (&STREAM, Need::May), (&LI
 
 /// `run_status`
 pub(super) fn status(call: &Call<'_>) -> Result<Answer, Refusal> {
-    let run = call.text(&RUN).map(str::to_owned);
     let mask = mask(&call.invocation)?;
-    print_status(call, StatusArgs { run: run.clone(), json: false })?;
-    let text = foreign(&mask, &call.printed().0);
-    let again = call.again();
-    print_status(&again, StatusArgs { run, json: true })?;
-    let document: Value =
-        serde_json::from_str(&again.printed().0).map_err(|error| Refusal::new(format!("failed to read a status: {error}")))?;
-    Ok(Answer { text, object: harmless(&mask, document) })
-}
-
-fn print_status(call: &Call<'_>, args: StatusArgs) -> Result<(), Refusal> {
+    let archive = archive(call)?;
+    let run = match call.text(&RUN) {
+        Some(text) => archive.run(text)?,
+        None => newest(&archive)?,
+    };
+    let args = StatusArgs { run: Some(run.to_string()), json: false };
     crate::commands::procedure::run(&call.invocation, &ProcedureCommand::Status(args))?;
-    Ok(())
+    let (printed, left_off) = call.printed();
+    let notice = if left_off > 0 { format!("[{left_off} bytes before: proctor procedure status {run}]\n") } else { String::new() };
+    let seen = archive.look(&run)?;
+    // A run that stands still does not get longer by being looked at.
+    let until = if seen.standing == Standing::Running { SystemClock.now() } else { seen.last_sign };
+    let document = RunDocument::of(&run, &seen.loaded.run, &seen.standing, until).looked_at();
+    let document = serde_json::to_value(document).map_err(|error| Refusal::new(format!("failed to write a status: {error}")))?;
+    Ok(Answer { text: format!("{notice}{}\n", foreign(&mask, &printed)), object: harmless(&mask, document) })
 }
 
 /// `run_log`
@@ -54,7 +59,7 @@ pub(super) fn log(call: &Call<'_>) -> Result<Answer, Refusal> {
     let mask = mask(&call.invocation)?;
     let id = match call.text(&ID) {
         Some(id) => id.to_owned(),
-        None => newest(call)?,
+        None => newest(&archive(call)?)?.to_string(),
     };
     let stream = call.text(&STREAM).map(|stream| if stream == "stdout" { StreamChoice::Stdout } else { StreamChoice::Stderr });
     let args = LogArgs { id: id.clone(), follow: false, stream, raw: false, json: false };
@@ -70,11 +75,16 @@ pub(super) fn log(call: &Call<'_>) -> Result<Answer, Refusal> {
     Ok(Answer { text, object: json!({ "id": id, "lines": shown.len(), "more_before": is_cut, "log": log }) })
 }
 
-fn newest(call: &Call<'_>) -> Result<String, Refusal> {
-    let none = || Refusal::new("there is no run in this working tree yet");
-    let archive = Archive::open(&call.invocation)?.ok_or_else(none)?;
-    let run = newest_run(&archive.site, &archive.journal, RunsWanted::Any).map_err(Report::from)?.ok_or_else(none)?;
-    Ok(run.to_string())
+fn archive(call: &Call<'_>) -> Result<Archive, Refusal> {
+    Archive::open(&call.invocation)?.ok_or_else(no_run)
+}
+
+fn newest(archive: &Archive) -> Result<RunId, Refusal> {
+    newest_run(&archive.site, &archive.journal, RunsWanted::Any).map_err(Report::from)?.ok_or_else(no_run)
+}
+
+fn no_run() -> Refusal {
+    Refusal::new("there is no run in this working tree yet")
 }
 
 /// Text that steps and agents have a part in.
@@ -82,10 +92,14 @@ fn foreign(mask: &Mask, text: &str) -> String {
     block(&mask.text(text).0.replace('`', "'"), 2)
 }
 
-/// A document with every text in it made harmless.
+/// A document with every text in it made harmless, and cut where it is long: what a step puts out may be.
 fn harmless(mask: &Mask, document: Value) -> Value {
     match document {
-        Value::String(text) => inline(&mask.text(&text).0).into(),
+        Value::String(text) => {
+            let text = inline(&mask.text(&text).0);
+            let capped = Capped::of(&text, CAP);
+            if capped.left_off > 0 { format!("{}… [{} bytes more]", capped.text, capped.left_off).into() } else { text.into() }
+        }
         Value::Array(items) => items.into_iter().map(|item| harmless(mask, item)).collect(),
         Value::Object(fields) => fields.into_iter().map(|(name, value)| (inline(&name), harmless(mask, value))).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => document,
