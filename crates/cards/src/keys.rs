@@ -41,6 +41,12 @@ const KEYS: &[KeyDoc] = &[
         "in-place",
         "Where the steps work: in the working tree they were started in, or in a worktree and branch of their own.",
     ),
+    key(
+        "memory",
+        "`on` or `off`",
+        "on",
+        "Whether memory is asked before an agent starts, and told what its checked work taught. `off` is neither.",
+    ),
     key("inputs", "list", "", "What a caller may or must give with `--input name=value`."),
     key(
         "inputs[].name",
@@ -79,6 +85,7 @@ const KEYS: &[KeyDoc] = &[
         "no limit",
         "What the step's agents and a repair may cost together, in USD: `2` or `0.25`. A judge is not counted.",
     ),
+    key("steps[].memory", "`on` or `off`", "on", "The same for one step. Where the procedure says `off`, no step has it on."),
     key("steps[].timeout", "duration", "30m; 60m with agents", "Wall-clock limit of each phase of the step."),
     key(
         "steps[].env",

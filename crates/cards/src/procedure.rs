@@ -7,7 +7,7 @@ mod references;
 mod scalars;
 mod steps;
 
-use proctor_domain::procedure::{Definition, Isolation, Records};
+use proctor_domain::procedure::{Definition, Isolation, MemoryUse, Records};
 
 use crate::finding::{Findings, Located, shown};
 use crate::front;
@@ -87,6 +87,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node, box_defaults: &BoxDefaults) -
     let isolation = fields
         .get("isolation")
         .and_then(|field| reader.word(&field, &[("in-place", Isolation::InPlace), ("worktree", Isolation::Worktree)]));
+    let memory = fields.get("memory").and_then(|field| read_memory(reader, &field)).unwrap_or_default();
     let inputs = inputs::read(reader, fields.get("inputs"));
     let mut steps = fields.need(reader, "steps", "the card").map(|field| steps::read(reader, &field)).unwrap_or_default();
     references::check(reader, &inputs, &steps);
@@ -101,8 +102,14 @@ fn read_root(reader: &mut Reader<'_>, root: &Node, box_defaults: &BoxDefaults) -
         inputs: inputs.specs,
         records,
         isolation,
+        memory,
         steps: steps.specs,
     })
+}
+
+/// Whether memory is asked and told: in a whole procedure, or in one step.
+fn read_memory(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<MemoryUse> {
+    reader.word(field, &[("on", MemoryUse::On), ("off", MemoryUse::Off)])
 }
 
 /// A procedure's name becomes part of a folder's name and of commit messages.

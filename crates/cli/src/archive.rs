@@ -220,6 +220,7 @@ fn find_site(invocation: &Invocation) -> Result<Option<Site>, Report> {
         card_root: place.card_root,
         state,
         settings,
+        memory: None,
         program,
         environment: invocation.environment.pairs(),
     }))

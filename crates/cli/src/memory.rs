@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use proctor_orchestrator::Memory;
 use proctor_recall::hygiene::Mask;
 use proctor_recall::{Contents, Entry, Folder, Library, Shelf, StoreError};
 use proctor_workspace::{GitEnvironment, Repository, WorkspaceError};
@@ -33,11 +34,15 @@ pub struct Places {
 /// # Errors
 /// Settings can't be read.
 pub fn mask(invocation: &Invocation) -> Result<Mask, Report> {
-    let settings = SettingsHere::find(invocation)?;
-    let named = settings.agents.secrets.iter().filter_map(|name| invocation.environment.value_of(name));
+    Ok(mask_of(invocation, &SettingsHere::find(invocation)?.agents.secrets))
+}
+
+/// The same, where the names that settings have are known.
+fn mask_of(invocation: &Invocation, secrets: &[String]) -> Mask {
+    let named = secrets.iter().filter_map(|name| invocation.environment.value_of(name));
     let pairs = invocation.environment.pairs();
     let telling = pairs.iter().filter(|(name, _)| is_named_as_secret(name)).map(|(_, value)| value.as_bytes().to_vec());
-    Ok(Mask::new(&named.chain(telling).collect::<Vec<_>>()))
+    Mask::new(&named.chain(telling).collect::<Vec<_>>())
 }
 
 /// Whether a variable says by its name that its value is a secret, though no setting does.
@@ -53,6 +58,23 @@ fn name_of(repository: &Repository) -> String {
         Some(_) | None => &repository.common_dir,
     };
     folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Memory as runs use it. Nothing is read before it is asked.
+pub fn memory_of_runs(invocation: &Invocation, repository: &Repository, card_root: &Path, secrets: &[String]) -> Memory {
+    let project = name_of(repository);
+    let user = home_of_memory(&invocation.environment).map(|data| Folder::of_user(&data));
+    let of_project = Shelf { name: "project", folder: Folder::of_project(card_root, &project) };
+    let of_user = user.clone().map(|folder| Shelf { name: "user", folder });
+    let shelves = [of_project].into_iter().chain(of_user).collect();
+    let cache = cache_of_memory(&invocation.environment);
+    let places = Places { shelves, repository: None, card_root: Some(card_root.to_owned()), project: Some(project.clone()), cache };
+    Memory {
+        library: places.library().with_top(repository.work_tree.clone()),
+        proposals: user,
+        project: Some(project),
+        mask: mask_of(invocation, secrets),
+    }
 }
 
 impl Places {

@@ -1,6 +1,7 @@
 //! Where a command works: the repository, the card root, the settings and the state.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use proctor_cards::{BoxDefaults, Layout, load_box_defaults};
 use proctor_domain::procedure::Records;
@@ -12,6 +13,7 @@ use proctor_workspace::{GitEnvironment, Repository, WorkspaceError};
 use crate::Invocation;
 use crate::commands::CommandError;
 use crate::commands::engines::learn_versions;
+use crate::memory::memory_of_runs;
 use crate::report::Report;
 use crate::settings::{Layers, LayoutRule, REPOSITORY_FILE, RecordsRule, Setting, Settings, Source, trust};
 use crate::state::{self, StateHome};
@@ -129,7 +131,9 @@ impl Place {
         let program = own_program()?;
         let mut settings = self.run_settings(invocation, consent, &program, records)?;
         learn_versions(invocation, &mut settings.agents);
+        let memory = memory_of_runs(invocation, &self.repository, &self.card_root, &settings.agents.secrets);
         Ok(Site {
+            memory: Some(Rc::new(memory)),
             repository: self.repository,
             card_root: self.card_root,
             layout: self.layout.value,
@@ -203,6 +207,8 @@ fn run_settings(settings: Settings, records: Option<Records>, program: &Path, di
         pass_env: settings.pass_env.value,
         linger: settings.linger.value,
         shell_timeout: settings.shell_timeout.value.into(),
+        known_here: settings.known_here.value,
+        proposals: settings.proposals.value,
         agents,
     })
 }

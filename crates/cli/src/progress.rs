@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use proctor_domain::procedure::{CheckResult, StepRecord, StepState};
+use proctor_domain::procedure::{CheckResult, Proposal, Reception, StepRecord, StepState};
 use proctor_engine::agent::AgentEvent;
 use proctor_orchestrator::procedure::{Conversation, GoingOn, Notice, Stop};
 
@@ -78,6 +78,10 @@ impl<'a> Progress<'a> {
             Notice::Confined { kind: "none", .. } => self.say("agents are held in no box here; `proctor doctor` says why"),
             Notice::Confined { kind, net: "none" } => self.say(&format!("agents are held in a {kind} box, without the network")),
             Notice::Confined { kind, .. } => self.say(&format!("agents are held in a {kind} box")),
+            Notice::NotKnown { reason } => {
+                self.say(&format!("warning: memory can't be asked, and agents start without it: {}", visible_line(reason)));
+            }
+            Notice::Proposed { records, obstacle } => self.tell_proposed(records, *obstacle),
             Notice::Agent(event) => self.show_agent(event),
             Notice::Merged { commit } => self.say(&format!("merged; the branch it came from is at {}", commit.short())),
             Notice::Output(bytes) => self.show_output(bytes),
@@ -89,6 +93,22 @@ impl<'a> Progress<'a> {
             Notice::Restored { salvage, paths } => self.say(&restored(*salvage, paths.len())),
             Notice::Committed { .. } => {}
             Notice::Heeded(stop) => self.say(heeded(*stop)),
+        }
+    }
+
+    /// What memory made of what the run taught.
+    fn tell_proposed(&self, records: &[Proposal], obstacle: Option<&str>) {
+        for (reception, ways_on) in [
+            (Reception::Proposed, "`proctor memory list --proposed`"),
+            (Reception::Corroborated, "nobody approved them; `proctor memory show` says who met the same, `reject` takes them back"),
+        ] {
+            let ids: Vec<&str> = records.iter().filter(|one| one.reception == reception).map(|one| one.record.as_str()).collect();
+            if !ids.is_empty() {
+                self.say(&format!("memory: {} {} ({}); {ways_on}", counted(ids.len(), "record"), reception.name(), ids.join(", ")));
+            }
+        }
+        if let Some(obstacle) = obstacle {
+            self.say(&format!("warning: memory could not be told what this run taught: {}", visible_line(obstacle)));
         }
     }
 

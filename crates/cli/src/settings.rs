@@ -29,7 +29,7 @@ use proctor_process::confine::{Confine, Net};
 use serde_json::{Map, Value};
 
 pub use ability::Abilities;
-pub use key::{KEYS, Key, KeyFacts, NameList, Reach};
+pub use key::{KEYS, Key, KeyFacts, MemoryPart, NameList, Reach};
 pub use own::OwnEngine;
 pub use sensitive::{Ask, Consented, Sensitive};
 
@@ -153,6 +153,10 @@ pub struct Settings {
     pub box_image: Setting<Option<String>>,
     /// `box.program`, as written.
     pub box_program: Setting<Option<PathBuf>>,
+    /// `memory.known-here`
+    pub known_here: Setting<bool>,
+    /// `memory.proposals`
+    pub proposals: Setting<bool>,
     /// `engine`
     pub engine: Setting<EngineName>,
     /// `judge`; `None` for the engine that drives agents.
@@ -300,6 +304,8 @@ impl Layers {
             net: self.pick(repository, Key::Net, Net::All, |layer| layer.net),
             box_image: self.pick(repository, Key::BoxImage, None, |layer| layer.box_image.clone().map(Some)),
             box_program: self.pick(repository, Key::BoxProgram, None, |layer| layer.box_program.clone().map(Some)),
+            known_here: self.memory(repository, MemoryPart::KnownHere),
+            proposals: self.memory(repository, MemoryPart::Proposals),
             engine: self.pick(repository, Key::Engine, EngineKind::Claude.engine_name(), |layer| layer.engine.clone()),
             judge: self.judge(repository),
             script: self.pick(repository, Key::Script, None, |layer| layer.script.clone().map(Some)),
@@ -307,6 +313,10 @@ impl Layers {
             own_engines: self.own_engines(repository),
             models: WITH_PROGRAM.iter().flat_map(|kind| self.models(repository, *kind)).collect(),
         }
+    }
+
+    fn memory(&self, repository: &Layer, part: MemoryPart) -> Setting<bool> {
+        self.pick(repository, Key::Memory(part), true, |layer| layer.memory.get(&part).copied())
     }
 
     /// Whoever says by a variable what drives agents, mostly a script, must not start a real judge by it.

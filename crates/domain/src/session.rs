@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cost, SessionId, Timestamp};
+use crate::{Cost, RecordId, SessionId, Timestamp};
 
 /// The three phases of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -191,6 +191,18 @@ pub struct Told {
     /// What it asks a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
+    /// What it learnt, where it said so; the last one counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub learned: Option<Learned>,
+}
+
+/// What an agent says that it learnt: a way that works, and what goes wrong for who does it otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Learned {
+    /// What was done.
+    pub route: String,
+    /// What goes wrong otherwise.
+    pub trap: String,
 }
 
 impl Told {
@@ -383,6 +395,8 @@ pub struct SessionRecord {
     pub attempt: u32,
     /// When it was opened.
     pub opened_at: Timestamp,
+    /// The records of memory that it was shown.
+    pub known: Vec<RecordId>,
     /// When its end, or the loss of its host, was recorded.
     pub ended_at: Option<Timestamp>,
     /// Processes that were left of it when its host had died, and were ended.

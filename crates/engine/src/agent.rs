@@ -237,6 +237,8 @@ pub struct Opening {
     pub used_before: Usage,
     /// The server of the session's tools, where it has some: [`AgentFiles::tools`].
     pub tools: Option<ToolServer>,
+    /// Whether it can tell what it learnt: it repairs what a check found wanting.
+    pub hears_lessons: bool,
 }
 
 /// What an engine can do by itself. What it can't, Proctor does for it or says so.

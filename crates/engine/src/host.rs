@@ -149,6 +149,7 @@ impl AgentRun {
             begun: None,
             used_before: Usage::default(),
             tools: files.tools.clone(),
+            hears_lessons: false,
         };
         if let Some(schema) = task.schema.as_deref().filter(|_| !able.structured_result) {
             opening.prompt = format!("{}\n\n{}", opening.prompt, demand(schema));

@@ -102,7 +102,7 @@ fn stream() -> Stream {
         events.push(RunEvent::StepBegan { step: step(number), baseline: Some(oid(number)) });
         for (offset, phase) in [(0, Phase::Run), (1, Phase::Validate)] {
             let session = SessionId::from_bits(u64::try_from(number * 2 + offset).unwrap());
-            events.push(RunEvent::SessionOpened { session: session.clone(), phase, work: Work::Shells, evidence: None });
+            events.push(RunEvent::SessionOpened { session: session.clone(), phase, work: Work::Shells, evidence: None, known: Vec::new() });
             events.push(RunEvent::SessionEnded { session, report: report(), verdict: None });
         }
         events.push(RunEvent::Surveyed { changed: vec![RepoPath::new("src/lib.rs")], commits: Vec::new(), failure: None });

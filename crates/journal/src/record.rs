@@ -67,10 +67,11 @@ fn upcast(mut record: Value, upcasters: &[Upcaster]) -> Result<Value, Undecodabl
 #[cfg(test)]
 mod tests {
     use proctor_domain::procedure::{
-        Answer, CheckResult, CommitPurpose, Evidence, Failure, HaltReason, Outcome, Owed, Run, SkipReason, StepId, Verdict,
+        Answer, CheckResult, CommitPurpose, Evidence, Failure, HaltReason, Outcome, Owed, Proposal, Reception, Run, SkipReason, StepId,
+        Verdict,
     };
-    use proctor_domain::session::{AgentReport, Excerpt, Phase, SessionEnd, SessionReport, Spending, Told, Usage, Work};
-    use proctor_domain::{Branch, Cost, MicroDollars, Oid, SessionId, Timestamp};
+    use proctor_domain::session::{AgentReport, Excerpt, Learned, Phase, SessionEnd, SessionReport, Spending, Told, Usage, Work};
+    use proctor_domain::{Branch, Cost, MicroDollars, Oid, RecordId, SessionId, Timestamp};
 
     use super::*;
 
@@ -101,7 +102,12 @@ mod tests {
             result: Some("{}".to_owned()),
             error: None,
             unknown_lines: 1,
-            told: Told { notes: vec!["a".to_owned()], blocked: Some("b".to_owned()), question: Some("c".to_owned()) },
+            told: Told {
+                notes: vec!["a".to_owned()],
+                blocked: Some("b".to_owned()),
+                question: Some("c".to_owned()),
+                learned: Some(Learned { route: "d".to_owned(), trap: "e".to_owned() }),
+            },
         };
         Box::new(SessionReport {
             end: SessionEnd::UsageLimit { until: Some(Timestamp(9)) },
@@ -154,6 +160,11 @@ mod tests {
                 phase: Phase::Validate,
                 work: Work::Judge(2),
                 evidence: Some(Evidence { from: None, to: Oid("b".repeat(64)) }),
+                known: vec![RecordId::from_bits(3)],
+            },
+            RunEvent::Proposed {
+                records: vec![Proposal { step: step(), record: RecordId::from_bits(4), reception: Reception::Corroborated }],
+                obstacle: Some("no room".to_owned()),
             },
             RunEvent::SessionEnded { session: SessionId::from_bits(8), report: judged(), verdict: Some(verdict()) },
             RunEvent::Answered { step: step(), answer: Answer::Reject, message: Some("no \u{0}".to_owned()) },

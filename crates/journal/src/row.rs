@@ -107,6 +107,7 @@ pub(crate) fn concerns(event: &RunEvent) -> bool {
         | RunEvent::Confined { .. }
         | RunEvent::WorktreeMade
         | RunEvent::Merged { .. }
+        | RunEvent::Proposed { .. }
         | RunEvent::LeftInTree { .. } => false,
     }
 }
@@ -173,6 +174,7 @@ impl RunRow {
             | RunEvent::Confined { .. }
             | RunEvent::WorktreeMade
             | RunEvent::Merged { .. }
+            | RunEvent::Proposed { .. }
             | RunEvent::LeftInTree { .. } => {}
         }
     }

@@ -6,6 +6,7 @@
 mod chance;
 mod clock;
 mod limits;
+mod memory;
 pub mod procedure;
 mod session;
 mod site;
@@ -13,5 +14,6 @@ mod state_folder;
 
 pub use chance::random_bits;
 pub use clock::SystemClock;
+pub use memory::Memory;
 pub use site::{AgentSettings, RunSettings, Site, UnknownEngine};
 pub use state_folder::StateFolder;

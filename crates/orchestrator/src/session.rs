@@ -9,6 +9,7 @@ mod shells;
 
 use proctor_domain::RunId;
 use proctor_domain::procedure::{Definition, Run, StepRecord, StepSpec};
+use proctor_recall::advice::Brief;
 
 pub(crate) use agent::{AgentErrand, VERDICT_SCHEMA, agent_session};
 pub(crate) use confinement::{box_rules, choose_box};
@@ -22,4 +23,6 @@ pub(crate) struct SessionOwner<'a> {
     pub(crate) definition: &'a Definition,
     pub(crate) step: &'a StepSpec,
     pub(crate) record: &'a StepRecord,
+    /// What memory knows about it, for an agent.
+    pub(crate) known: Option<&'a Brief>,
 }

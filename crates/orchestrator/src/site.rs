@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use proctor_cards::{BoxDefaults, Layout};
@@ -12,6 +13,7 @@ use proctor_process::confine::{Confine, ContainerSetup, Net};
 use proctor_workspace::Repository;
 
 use crate::StateFolder;
+use crate::memory::Memory;
 use crate::procedure::absolute;
 
 /// Everything about a place that a run needs to know. It does not change while a command runs.
@@ -28,6 +30,8 @@ pub struct Site {
     pub state: StateFolder,
     /// The settings that concern runs.
     pub settings: RunSettings,
+    /// Memory, where there is a place for it.
+    pub memory: Option<Rc<Memory>>,
     /// Our own program, which hosts sessions.
     pub program: PathBuf,
     /// The caller's environment; sessions get a list of it.
@@ -45,6 +49,10 @@ pub struct RunSettings {
     pub linger: Vec<String>,
     /// Wall-clock limit of a shell phase without a `timeout` of its own.
     pub shell_timeout: Duration,
+    /// Whether agents are shown what memory knows.
+    pub known_here: bool,
+    /// Whether memory is told what runs taught.
+    pub proposals: bool,
     /// How agents are run.
     pub agents: AgentSettings,
 }
@@ -174,6 +182,7 @@ impl Site {
             box_defaults: self.box_defaults.clone(),
             state: self.state.clone(),
             settings: self.settings.clone(),
+            memory: self.memory.clone(),
             program: self.program.clone(),
             environment: self.environment.clone(),
         }

@@ -2,15 +2,18 @@
 //!
 //! INVARIANT: every text of a record goes through [`inline`], so nothing in it can begin a line of ours.
 
-use proctor_domain::Timestamp;
+use proctor_domain::{RecordId, Timestamp};
 
 use crate::cap::{Capped, share};
+use crate::corroboration::is_corroborated;
 use crate::hygiene::inline;
 use crate::record::{Polarity, Record, Said, Word};
 use crate::stale::Stale;
 
 /// How much of what is tried is said back.
 const ECHO: usize = 120;
+/// Room for what a brief says beside its records.
+const BRIEF_WORDS: usize = 120;
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// A record that speaks of what somebody is about to try.
@@ -54,6 +57,53 @@ pub fn render(approach: &str, advice: &[Advice<'_>], now: Timestamp) -> String {
     text
 }
 
+/// What an agent is told about its task before it starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brief {
+    /// Dead ends, then what works. It belongs into a frame.
+    pub text: String,
+    /// The records that are in it.
+    pub shown: Vec<RecordId>,
+}
+
+/// As many whole records as fit into `most` characters, and how many do not; `None` where none is left to show. Dead ends and what
+/// works take turns in finding room, so that neither pushes the other out.
+pub fn brief(advice: &[Advice<'_>], now: Timestamp, most: usize) -> Option<Brief> {
+    let of = |polarity: Polarity| advice.iter().filter(move |advice| advice.record.polarity == polarity);
+    let mut room = most.saturating_sub(BRIEF_WORDS);
+    let (mut fails, mut works): (Vec<(&RecordId, String)>, Vec<(&RecordId, String)>) = (Vec::new(), Vec::new());
+    let (mut of_fails, mut of_works) = (of(Polarity::Fails), of(Polarity::Works));
+    loop {
+        let pair = [of_fails.next(), of_works.next()];
+        if pair.iter().all(Option::is_none) {
+            break;
+        }
+        for advice in pair.into_iter().flatten() {
+            let mut text = String::new();
+            push(advice, now, &mut text);
+            let length = text.chars().count();
+            if length <= room {
+                room -= length;
+                let list = if advice.record.polarity == Polarity::Fails { &mut fails } else { &mut works };
+                list.push((&advice.record.id, text));
+            }
+        }
+    }
+    let shown: Vec<RecordId> = fails.iter().chain(&works).map(|(id, _)| (*id).clone()).collect();
+    let mut text = String::new();
+    for (heading, list) in [("Dead ends:\n", &fails), ("What works, and what goes wrong otherwise:\n", &works)] {
+        if !list.is_empty() {
+            text.push_str(heading);
+            list.iter().for_each(|(_, record)| text.push_str(record));
+        }
+    }
+    let left_off = advice.len() - shown.len();
+    if left_off > 0 {
+        text.push_str(&format!("[{} more left off for want of room]\n", counted(left_off)));
+    }
+    (!shown.is_empty()).then_some(Brief { text, shown })
+}
+
 fn counted(number: usize) -> String {
     if number == 1 { "1 record".to_owned() } else { format!("{number} records") }
 }
@@ -80,6 +130,9 @@ fn push(advice: &Advice<'_>, now: Timestamp, text: &mut String) {
     line("check, which nobody has run for you: ", shown[3].text);
     line("", &origin(advice, now));
     line("", &tags(record));
+    if is_corroborated(record) {
+        line("", "approved by nobody; another session met the same");
+    }
     line("may be out of date: ", &advice.stale.as_ref().map(|stale| inline(&stale.to_string())).unwrap_or_default());
     line("found by: ", &inline(&advice.why));
     let left_off = Capped { text: "", left_off: shown.iter().map(|capped| capped.left_off).sum() };
@@ -168,6 +221,33 @@ mod tests {
              by claude, 3 days ago\n  verified\n\n\
              What comes from another repository may not hold here.\n"
         );
+    }
+
+    #[test]
+    fn a_brief_holds_whole_records_of_both_kinds_and_says_how_many_it_leaves_off() {
+        let long = |number: u64, polarity| Record {
+            trap: Some("t".repeat(600)),
+            observation: Some("o".repeat(600)),
+            ..Record::new(RecordId::from_bits(number), polarity, format!("route {number} {}", "é".repeat(500)))
+        };
+        let records: Vec<Record> =
+            (1..=6).map(|number| long(number, Polarity::Fails)).chain((7..=10).map(|number| long(number, Polarity::Works))).collect();
+        let all: Vec<Advice<'_>> = records.iter().map(advice).collect();
+
+        let brief = brief(&all, NOW, 4_800).unwrap();
+
+        assert!(brief.text.chars().count() <= 4_800, "{}", brief.text.chars().count());
+        let numbers: Vec<u64> = [1, 2, 7, 8].into();
+        assert_eq!(brief.shown, numbers.into_iter().map(RecordId::from_bits).collect::<Vec<_>>());
+        assert!(brief.text.ends_with("[6 records more left off for want of room]\n"), "{}", brief.text);
+        assert_eq!(brief.shown.iter().filter(|id| brief.text.contains(id.as_str())).count(), 4);
+    }
+
+    #[test]
+    fn nothing_known_is_no_brief() {
+        assert_eq!(brief(&[], NOW, 4_800), None);
+        let long = Record::new(RecordId::from_bits(1), Polarity::Works, "r".repeat(900));
+        assert_eq!(brief(&[advice(&long)], NOW, 300), None);
     }
 
     #[test]

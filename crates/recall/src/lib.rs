@@ -11,6 +11,7 @@
 
 pub mod advice;
 pub mod cap;
+pub mod corroboration;
 mod escape;
 pub mod hygiene;
 mod library;

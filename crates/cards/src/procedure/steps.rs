@@ -84,6 +84,7 @@ fn read_step<'n>(reader: &mut Reader<'_>, entry: &Field<'n>, steps: &mut Steps<'
     let retry = fields.get("retry").and_then(|field| read_retry(reader, &field));
     let approve = fields.get("approve").and_then(|field| read_approve(reader, &field));
     let budget = fields.get("budget").and_then(|field| read_budget(reader, &field));
+    let memory = fields.get("memory").and_then(|field| super::read_memory(reader, &field)).unwrap_or_default();
     let precheck = fields.get("precheck").and_then(|field| phases::precheck(reader, &field));
     let run = fields.get("run").and_then(|field| phases::run(reader, &field, index, steps));
     let validate = fields.get("validate").and_then(|field| phases::validate(reader, &field));
@@ -95,7 +96,7 @@ fn read_step<'n>(reader: &mut Reader<'_>, entry: &Field<'n>, steps: &mut Steps<'
         return None;
     };
     let lines = reader.findings.located.lines(entry.node.at);
-    let spec = StepSpec { id, description, precheck, run, validate, timeout, env, when, outputs, retry, approve, budget, lines };
+    let spec = StepSpec { id, description, precheck, run, validate, timeout, env, when, outputs, retry, approve, budget, memory, lines };
     check_whole(reader, &fields, &spec, id_at);
     Some((spec, id_at))
 }
@@ -133,6 +134,11 @@ fn check_whole(reader: &mut Reader<'_>, fields: &Fields<'_>, spec: &StepSpec, id
         && let Some(field) = fields.get("budget")
     {
         reader.findings.warning(field.key_at, "`budget` does nothing: the step has neither agents nor a judge");
+    }
+    if !spec.starts_agents()
+        && let Some(field) = fields.get("memory")
+    {
+        reader.findings.warning(field.key_at, "`memory` does nothing: the step has no agent");
     }
     let shells = spec.run.as_ref().is_some_and(|run| !run.shells.is_empty())
         || spec.validate.as_ref().is_some_and(|validate| !validate.phase.shells.is_empty());

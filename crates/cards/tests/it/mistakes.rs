@@ -227,7 +227,7 @@ fn a_place_is_counted_in_characters_and_control_characters_are_not_printed() {
     p.procedure.card:2:326: error: unknown key `colour`
       2 | …xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, colour: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy…
         |                                                              ^^^^^^
-      hint: the keys here are name, description, type, run-expiry, failed-run-expiry, records, isolation, inputs, steps
+      hint: the keys here are name, description, type, run-expiry, failed-run-expiry, records, isolation, memory, inputs, steps
     ");
 }
 

@@ -13,7 +13,7 @@ fn keys_that_are_unknown_or_twice_there_are_errors_at_every_level() {
     p.procedure.card:5:1: error: unknown key `colour`
       5 | colour: red
         | ^^^^^^
-      hint: the keys here are name, description, type, run-expiry, failed-run-expiry, records, isolation, inputs, steps
+      hint: the keys here are name, description, type, run-expiry, failed-run-expiry, records, isolation, memory, inputs, steps
     p.procedure.card:6:1: error: duplicate key `colour`: it is already on line 5
       6 | colour: blue
         | ^^^^^^
@@ -61,11 +61,11 @@ fn keys_that_are_unknown_or_twice_there_are_errors_at_every_level() {
     p.procedure.card:3:1: error: unknown key `title`
       3 | title: x
         | ^^^^^
-      hint: the keys here are name, description, type, run-expiry, failed-run-expiry, records, isolation, inputs, steps
+      hint: the keys here are name, description, type, run-expiry, failed-run-expiry, records, isolation, memory, inputs, steps
     p.procedure.card:4:1: error: unknown key `theme`
       4 | theme: y
         | ^^^^^
-      hint: the keys here are name, description, type, run-expiry, failed-run-expiry, records, isolation, inputs, steps
+      hint: the keys here are name, description, type, run-expiry, failed-run-expiry, records, isolation, memory, inputs, steps
     ");
 }
 

@@ -107,7 +107,7 @@ fn answer(run: &Run, tick: i64, cards: &mut Vec<(String, RunCard)>, ends: &mut d
         Owed::Begin(index) => vec![RunEvent::StepBegan { step: run.steps[index].plan.id.clone(), baseline: run.head.clone() }],
         Owed::OpenSession(_, Task { phase, work }) => {
             let session = SessionId::from_bits(u64::try_from(tick).unwrap());
-            vec![RunEvent::SessionOpened { session, phase, work, evidence: None }]
+            vec![RunEvent::SessionOpened { session, phase, work, evidence: None, known: Vec::new() }]
         }
         Owed::Drive(session) => {
             let step = run.current_step().unwrap();
@@ -130,7 +130,13 @@ fn answer(run: &Run, tick: i64, cards: &mut Vec<(String, RunCard)>, ends: &mut d
             cards.push(("over".to_owned(), RunCard::of(run, at)));
             return None;
         }
-        owed @ (Owed::Restore(_) | Owed::PlanRetry { .. } | Owed::Wait(_) | Owed::MakeWorktree | Owed::Park(_) | Owed::Merge) => {
+        owed @ (Owed::Restore(_)
+        | Owed::PlanRetry { .. }
+        | Owed::Wait(_)
+        | Owed::MakeWorktree
+        | Owed::Park(_)
+        | Owed::Merge
+        | Owed::Propose) => {
             panic!("nothing here is lost, repeated, asked or isolated: {owed:?}")
         }
     })

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use proctor_cards::{BoxDefaults, Layout, Source, key_reference, read_procedure};
 use proctor_domain::procedure::{
-    AgentSpec, Definition, InputKind, InputSpec, Isolation, PhaseSpec, PrecheckSpec, Records, RetrySpec, Severity, StepId, StepSpec,
-    ValidateSpec,
+    AgentSpec, Definition, InputKind, InputSpec, Isolation, MemoryUse, PhaseSpec, PrecheckSpec, Records, RetrySpec, Severity, StepId,
+    StepSpec, ValidateSpec,
 };
 use proctor_domain::{CardDuration, Expiry, MicroDollars};
 
@@ -33,6 +33,7 @@ fn plain_step(name: &str, lines: (usize, usize)) -> StepSpec {
         retry: None,
         approve: None,
         budget: None,
+        memory: MemoryUse::On,
         lines,
     }
 }
@@ -46,6 +47,7 @@ run-expiry: 6w
 failed-run-expiry: never
 records: git
 isolation: worktree
+memory: off
 inputs:
   - name: version
     required: true
@@ -63,6 +65,7 @@ steps:
     retry: {max: 3, backoff: 10s, on: [shell]}
     approve: Build it now?
     budget: 2.50
+    memory: off
     env:
       LEVEL: ${{ inputs.level }}
       PORT: 8080
@@ -133,7 +136,8 @@ fn every_key_is_read() {
         retry: Some(RetrySpec { max: 3, backoff: CardDuration::from_millis(10_000) }),
         approve: Some("Build it now?".to_owned()),
         budget: Some(MicroDollars(2_500_000)),
-        ..plain_step("build", (19, 44))
+        memory: MemoryUse::Off,
+        ..plain_step("build", (20, 46))
     };
     let ship = StepSpec {
         when: Some("not inputs.dry-run and steps.build.outputs.image-tag != ''".to_owned()),
@@ -147,9 +151,10 @@ fn every_key_is_read() {
             severity: Severity::Abort,
             model: Some("balanced".to_owned()),
         }),
-        ..plain_step("ship", (46, 54))
+        ..plain_step("ship", (48, 56))
     };
     let expected = Definition {
+        memory: MemoryUse::Off,
         name: "release-check".to_owned(),
         description: "Is the release fit to ship?".to_owned(),
         run_expiry: Some(Expiry::After(CardDuration::days(42))),
@@ -235,6 +240,7 @@ fn a_card_needs_only_a_name_and_steps() {
         inputs: Vec::new(),
         records: None,
         isolation: None,
+        memory: MemoryUse::On,
         steps: Vec::new(),
     };
 
@@ -320,4 +326,18 @@ fn shells_keep_their_text_with_comments_quotes_and_indentation() {
 
     assert_eq!(shells, ["# comment\ncat <<'X'\n  a: $b {{ c }}\nX\n", "it's", "plain"]);
     assert_eq!(findings(&text), "");
+}
+
+#[test]
+fn memory_is_on_unless_the_procedure_or_the_step_says_off() {
+    let with = |top: &str, step: &str| {
+        let agent = "run: {agents: [{prompt: x}]}";
+        let card = format!("---\nname: p\n{top}steps:\n  - {{id: a, {step}{agent}}}\n  - {{id: b, {agent}}}\n---\n");
+        let definition = read(&card).unwrap().definition;
+        definition.steps.iter().map(|step| definition.uses_memory(&step.id)).collect::<Vec<_>>()
+    };
+
+    assert_eq!(with("", ""), [true, true]);
+    assert_eq!(with("", "memory: off, "), [false, true]);
+    assert_eq!(with("memory: off\n", "memory: on, "), [false, false]);
 }

@@ -84,7 +84,15 @@ mod tests {
         let settled = |engine: Option<EngineKind>, script: Option<&str>| {
             let agents = AgentSettings::usual("/bin/proctor".into());
             let limit = Duration::from_secs(1);
-            let mut settings = RunSettings { records: None, pass_env: Vec::new(), linger: Vec::new(), shell_timeout: limit, agents };
+            let mut settings = RunSettings {
+                records: None,
+                pass_env: Vec::new(),
+                linger: Vec::new(),
+                shell_timeout: limit,
+                known_here: true,
+                proposals: true,
+                agents,
+            };
             let engine = engine.map(EngineKind::engine_name);
             EngineArgs { engine, judge: None, script: script.map(PathBuf::from), ignore_limits: false }
                 .apply(&mut settings, Path::new("/here"))

@@ -27,6 +27,8 @@ pub enum Key {
     ShellTimeout,
     /// `state-dir`
     StateDir,
+    /// `memory.…`
+    Memory(MemoryPart),
     /// `engine`
     Engine,
     /// `judge`
@@ -74,6 +76,15 @@ pub enum NameList {
     Secrets,
 }
 
+/// What memory does in runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MemoryPart {
+    /// `memory.known-here`
+    KnownHere,
+    /// `memory.proposals`
+    Proposals,
+}
+
 /// One key as people write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyFacts {
@@ -112,6 +123,8 @@ pub static KEYS: &[KeyFacts] = &[
     anywhere(Key::Net, "net", &environment::NET),
     in_files(Key::BoxImage, "box.image"),
     KeyFacts { key: Key::BoxProgram, name: "box.program", reach: Reach::User, variable: None },
+    in_files(Key::Memory(MemoryPart::KnownHere), "memory.known-here"),
+    in_files(Key::Memory(MemoryPart::Proposals), "memory.proposals"),
     anywhere(Key::Engine, "engine", &environment::ENGINE),
     anywhere(Key::Judge, "judge", &environment::JUDGE),
     in_files(Key::Program(EngineKind::Claude), "engines.claude.program"),

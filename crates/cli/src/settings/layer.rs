@@ -16,7 +16,7 @@ use super::ability;
 use super::file::{Entry, Mistake, TomlText};
 use super::key::{self, KEYS, KeyFacts, Known};
 use super::own::{self, OwnEngine};
-use super::{Key, LayoutRule, NameList, Reach, RecordsRule, SettingsError, value};
+use super::{Key, LayoutRule, MemoryPart, NameList, Reach, RecordsRule, SettingsError, value};
 use crate::environment::Environment;
 
 /// Settings files are small; a larger one is something else by mistake.
@@ -38,6 +38,7 @@ pub(super) struct Layer {
     pub(super) net: Option<Net>,
     pub(super) box_image: Option<String>,
     pub(super) box_program: Option<PathBuf>,
+    pub(super) memory: BTreeMap<MemoryPart, bool>,
     pub(super) script: Option<PathBuf>,
     pub(super) programs: BTreeMap<EngineKind, PathBuf>,
     pub(super) inherit: BTreeMap<EngineKind, bool>,
@@ -121,6 +122,10 @@ impl Layer {
                 self.inherit.insert(kind, entry.switch()?);
                 Ok(())
             }
+            Key::Memory(part) => {
+                self.memory.insert(part, entry.switch()?);
+                Ok(())
+            }
             Key::Servers(kind) => {
                 self.servers.insert(kind, ability::servers(entry)?);
                 Ok(())
@@ -165,6 +170,7 @@ impl Layer {
             Key::Script => self.script = Some(value::path(text)?),
             Key::Names(list) => _ = self.names.insert(list, value::names(list, text)?),
             Key::Program(kind) => _ = self.programs.insert(kind, value::path(text)?),
+            Key::Memory(part) => _ = self.memory.insert(part, value::switch(text)?),
             Key::Inherit(kind) => _ = self.inherit.insert(kind, value::switch(text)?),
             Key::Permission(kind) => _ = self.permissions.insert(kind, value::permission(text)?),
             Key::Effort(kind) => _ = self.efforts.insert(kind, ability::effort(kind, text)?),
@@ -194,6 +200,7 @@ impl Layer {
             Key::Script => self.script = None,
             Key::Names(list) => _ = self.names.remove(&list),
             Key::Program(kind) => _ = self.programs.remove(&kind),
+            Key::Memory(part) => _ = self.memory.remove(&part),
             Key::Inherit(kind) => _ = self.inherit.remove(&kind),
             Key::Permission(kind) => _ = self.permissions.remove(&kind),
             Key::Effort(kind) => _ = self.efforts.remove(&kind),
@@ -258,7 +265,7 @@ mod tests {
         }
     }
 
-    const KNOWN: &str = "known keys: layout, records, pass-env, linger, secrets, shell-timeout, agent-timeout, agent-silence, confine, net, box, engine, judge, engines, models";
+    const KNOWN: &str = "known keys: layout, records, pass-env, linger, secrets, shell-timeout, agent-timeout, agent-silence, confine, net, box, memory, engine, judge, engines, models";
 
     #[test]
     fn unknown_keys_are_errors_with_place_and_nearest_key() {

@@ -10,7 +10,7 @@ use proctor_process::confine::{BoxKind, Confine, Net};
 
 use super::ability;
 use super::layer::Layer;
-use super::{Key, NameList, Settings};
+use super::{Key, MemoryPart, NameList, Settings};
 
 /// Settings through which a repository could reach beyond itself, in the order of [`super::KEYS`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Key {
             Self::Names(NameList::PassEnv | NameList::Linger) | Self::BoxImage | Self::Program(_) | Self::Servers(_) | Self::OwnEngines => {
                 Consented::Always
             }
-            Self::Confine | Self::Net | Self::Inherit(_) | Self::Permission(_) => Consented::WhenWeaker,
+            Self::Confine | Self::Net | Self::Memory(_) | Self::Inherit(_) | Self::Permission(_) => Consented::WhenWeaker,
             Self::Layout
             | Self::Records
             | Self::Names(NameList::Secrets)
@@ -73,6 +73,8 @@ impl Ask {
             Key::Names(NameList::Linger) => "to let these programs outlive sessions",
             Key::Confine => "to hold agents in this box, which can be weaker than yours",
             Key::Net => "to give agents more of the network than you do",
+            Key::Memory(MemoryPart::KnownHere) => "to show agents what your memory holds",
+            Key::Memory(MemoryPart::Proposals) => "to propose to your memory what its runs taught",
             Key::BoxImage => "to run agents among the programs of this image",
             Key::Program(_) => "to run this program as the engine",
             Key::OwnEngines => "to run these programs as engines",
@@ -113,6 +115,11 @@ impl Sensitive {
         }
         if repository.net == Some(Net::All) && own.net.value == Net::None {
             ask(Key::Net, vec![Net::All.name().to_owned()]);
+        }
+        for (part, held) in [(MemoryPart::KnownHere, own.known_here.value), (MemoryPart::Proposals, own.proposals.value)] {
+            if repository.memory.get(&part) == Some(&true) && !held {
+                ask(Key::Memory(part), vec!["true".to_owned()]);
+            }
         }
         if let Some(image) = repository.box_image.as_ref().filter(|image| own.box_image.value.as_ref() != Some(*image)) {
             ask(Key::BoxImage, vec![image.clone()]);

@@ -133,6 +133,22 @@ fn kill_at(world: &World, model: &Server, (scenario, turn): (&str, usize), victi
 }
 
 #[test]
+fn what_memory_knows_stands_in_what_the_model_is_asked() {
+    let card = "steps:\n  - id: greet\n    run: {agents: [{prompt: Write a greeting into greeting.txt}]}\n";
+    let Some((world, model)) = world(card, "[default]\nturn = [{ text = 'No.' }]") else { return };
+    let seen = "nobody could read it";
+    let _ = world
+        .proctor(&["memory", "add", "fails", "--user", "--route", "write a greeting into greeting.txt", "--observation", seen])
+        .expect_code(0);
+
+    let _ = run(&world).expect_code(0);
+
+    let asked = model.requests().iter().map(|request| request.body.clone()).collect::<String>();
+    let known = step_of(&world).sessions[0].known[0].to_string();
+    assert!(asked.contains("known here") && asked.contains(&format!("seen: {seen}")) && asked.contains(&known), "{asked}");
+}
+
+#[test]
 fn a_login_that_is_refused_is_told_at_once_and_costs_no_turn() {
     let Some((world, _model)) = world(GREET, "[default]\nturn = [{ text = 'x', fail = { status = 401 } }]") else { return };
 

@@ -94,6 +94,11 @@ fn it_writes_settings_and_an_example_and_says_what_next() {
     # What agents reach of the network: "all", or "none", for which there has to be a box, and an engine that needs none.
     #net = "all"
 
+    # Whether agents are shown what memory knows about their task before they start, and whether memory is told what their
+    # checked work taught. A card can switch both off for itself (`memory: off`).
+    #memory.known-here = true
+    #memory.proposals = true
+
     # What drives agents: "claude" (Claude Code), "codex" (Codex), "opencode" (OpenCode), or "scripted", which does what a
     # file says and calls no model. The file is named by `engines.scripted.script`; a relative path begins where this file is.
     #engine = "claude"

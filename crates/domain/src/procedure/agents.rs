@@ -4,11 +4,11 @@ use super::apply::UnexpectedEvent;
 use super::run::{Position, QuestionAnswer, Run, Stage, StepRecord, StepState};
 use super::{Answer, Approval, CheckResult, Failure, HaltReason, Severity, Task, Unjudged, Verdict};
 use crate::session::{SessionEnd, SessionRecord, SessionReport, Work};
-use crate::{Oid, RepoPath, SessionId, Timestamp};
+use crate::{Oid, RecordId, RepoPath, SessionId, Timestamp};
 
 impl Run {
     /// A session of the step begins, in its present attempt.
-    pub(super) fn session_opened(&mut self, at: Timestamp, index: usize, id: SessionId, task: Task) {
+    pub(super) fn session_opened(&mut self, at: Timestamp, index: usize, (id, known): (SessionId, Vec<RecordId>), task: Task) {
         let record = &mut self.steps[index];
         record.sessions.push(SessionRecord {
             id,
@@ -16,6 +16,7 @@ impl Run {
             work: task.work,
             attempt: record.attempts,
             opened_at: at,
+            known,
             ended_at: None,
             orphans_of_lost: 0,
             report: None,
@@ -246,6 +247,7 @@ impl Run {
         }
         self.ended_at = None;
         self.expires = None;
+        self.has_proposed = false;
         self.position = Position::Between;
         self.judge_next();
     }

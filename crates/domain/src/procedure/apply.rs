@@ -67,6 +67,10 @@ impl Run {
                 self.rejudge(at);
                 Ok(())
             }
+            RunEvent::Proposed { records, obstacle } if self.owes() == Owed::Propose => {
+                self.note_proposals(records, obstacle);
+                Ok(())
+            }
             RunEvent::Merged { commit } if self.may_be_merged() => {
                 self.merged = Some(commit);
                 Ok(())
@@ -86,6 +90,7 @@ impl Run {
             | RunEvent::RejudgeAsked
             | RunEvent::WorktreeMade
             | RunEvent::Merged { .. }
+            | RunEvent::Proposed { .. }
             | RunEvent::Surveyed { .. }
             | RunEvent::CommitPlanned { .. }
             | RunEvent::Committed { .. }
@@ -144,18 +149,26 @@ impl Run {
     /// A completed run is merged on its way to its end, an inconclusive one when a person wants it.
     fn may_be_merged(&self) -> bool {
         let inconclusive = self.position == Position::Ended(Outcome::Inconclusive);
-        self.awaits_merge() && (inconclusive || self.owes() == Owed::Merge)
+        self.awaits_merge() && (inconclusive || self.owes_but_proposals() == Owed::Merge)
     }
 
     /// Nothing is left to do but to end, straight from between steps where no final commit is due.
     fn is_ready_to_end(&self, outcome: Outcome) -> bool {
-        self.owes() == Owed::End(outcome)
+        self.owes_but_proposals() == Owed::End(outcome)
+    }
+
+    /// What it owes beside proposals to memory, of which runs before them knew nothing.
+    fn owes_but_proposals(&self) -> Owed {
+        match (self.owes(), &self.position) {
+            (Owed::Propose, Position::Closing { outcome, .. }) => self.owes_at_last(*outcome),
+            (owed, _) => owed,
+        }
     }
 
     fn apply_in_step(&mut self, at: Timestamp, index: usize, stage: Stage, event: RunEvent) -> Result<(), UnexpectedEvent> {
         match (stage, event) {
-            (Stage::Opening(task), RunEvent::SessionOpened { session, phase, work, evidence }) if task == (Task { phase, work }) => {
-                self.session_opened(at, index, session.clone(), task);
+            (Stage::Opening(task), RunEvent::SessionOpened { session, phase, work, evidence, known }) if task == (Task { phase, work }) => {
+                self.session_opened(at, index, (session.clone(), known), task);
                 self.steps[index].evidence = evidence.or(self.steps[index].evidence.take());
                 self.stay(index, Stage::InSession(session, task))
             }
@@ -510,6 +523,7 @@ impl Run {
             self.carried = if precheck_wrote { None } else { self.left.clone() };
             self.ended_at = None;
             self.expires = None;
+            self.has_proposed = false;
             if untouched && self.lacks_only_its_verdict(index) {
                 return self.judge_anew(index);
             }
@@ -532,6 +546,7 @@ impl Run {
             .collect();
         self.started.snapshot = snapshot;
         self.started.steps = steps;
+        self.has_proposed = false;
         self.position = Position::Between;
         // Other agents may be asked for other work now, so nothing that was done for the step before counts.
         self.steps.iter_mut().filter(|step| !step.is_decided()).for_each(StepRecord::start_over);

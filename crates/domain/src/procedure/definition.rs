@@ -23,6 +23,8 @@ pub struct Definition {
     pub records: Option<Records>,
     /// Where the steps work.
     pub isolation: Option<Isolation>,
+    /// Whether memory is asked for its steps, and told what they taught.
+    pub memory: MemoryUse,
     /// In the order in which they run. May be empty: then every run has nothing to do.
     pub steps: Vec<StepSpec>,
 }
@@ -31,6 +33,11 @@ impl Definition {
     /// Whether any step starts an agent or has a criterion that a model judges.
     pub fn needs_agents(&self) -> bool {
         self.steps.iter().any(StepSpec::needs_agents)
+    }
+
+    /// Whether memory is asked and told for the step with this id.
+    pub fn uses_memory(&self, id: &StepId) -> bool {
+        self.memory == MemoryUse::On && self.step(id).is_some_and(|step| step.memory == MemoryUse::On)
     }
 
     /// The step with this id.
@@ -56,6 +63,16 @@ pub enum Isolation {
     InPlace,
     /// In a worktree and branch of their own.
     Worktree,
+}
+
+/// Whether memory is asked and told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MemoryUse {
+    /// It is, if the settings have it so.
+    #[default]
+    On,
+    /// It is neither.
+    Off,
 }
 
 /// A step's name within its procedure.
@@ -142,6 +159,8 @@ pub struct StepSpec {
     pub approve: Option<String>,
     /// What its agents may cost together.
     pub budget: Option<MicroDollars>,
+    /// Whether memory is asked for it, and told what it taught.
+    pub memory: MemoryUse,
     /// First and last line of the step in its card, from 1.
     pub lines: (usize, usize),
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Definition, Failure, Records, RetrySpec, Severity, StepId, Task, Verdict};
+use super::{Definition, Failure, Proposal, Records, RetrySpec, Severity, StepId, Task, Verdict};
 use crate::session::{EngineName, Phase, SessionReport, Work};
-use crate::{Branch, Expiry, Oid, RepoPath, SessionId, Timestamp};
+use crate::{Branch, Expiry, Oid, RecordId, RepoPath, SessionId, Timestamp};
 
 use super::run::Outcome;
 
@@ -49,6 +49,9 @@ pub enum RunEvent {
         /// What is judged, for a judge.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<Evidence>,
+        /// The records of memory that it is shown.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        known: Vec<RecordId>,
     },
     /// The host reported.
     SessionEnded {
@@ -188,6 +191,14 @@ pub enum RunEvent {
         snapshot: String,
         /// Its steps.
         steps: Vec<StepPlan>,
+    },
+    /// Memory was told what the run taught.
+    Proposed {
+        /// What became of each lesson.
+        records: Vec<Proposal>,
+        /// Why memory could not be told, where it could not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        obstacle: Option<String>,
     },
     /// The run is over.
     Ended {

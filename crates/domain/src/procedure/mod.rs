@@ -8,6 +8,7 @@ mod apply;
 mod definition;
 mod event;
 mod failure;
+mod lessons;
 mod owed;
 mod run;
 mod task;
@@ -15,11 +16,12 @@ mod verdict;
 
 pub use apply::UnexpectedEvent;
 pub use definition::{
-    AgentSpec, Definition, InputKind, InputSpec, InvalidInput, InvalidStepId, Isolation, PhaseSpec, PrecheckSpec, Records, RetrySpec,
-    Severity, StepId, StepSpec, ValidateSpec, output_variable, variable_name,
+    AgentSpec, Definition, InputKind, InputSpec, InvalidInput, InvalidStepId, Isolation, MemoryUse, PhaseSpec, PrecheckSpec, Records,
+    RetrySpec, Severity, StepId, StepSpec, ValidateSpec, output_variable, variable_name,
 };
 pub use event::{Answer, CommitPurpose, Evidence, HaltReason, Isolated, RunEngine, RunEvent, RunStarted, SkipReason, StepPlan};
 pub use failure::Failure;
+pub use lessons::{Lesson, LessonKind, Proposal, Reception};
 pub use owed::Owed;
 pub use run::{Approval, Confinement, LastCommit, Leftovers, Outcome, Position, QuestionAnswer, Run, Stage, StepRecord, StepState};
 pub use task::Task;

@@ -32,6 +32,8 @@ pub enum Owed {
     Survey(usize),
     /// Stop here until a person or a reset lets the run go on.
     Park(HaltReason),
+    /// Propose to memory what the run taught.
+    Propose,
     /// Bring the branch of an isolated run to where it came from.
     Merge,
     /// Make this commit with these paths (and the record, where records are in git).
@@ -55,10 +57,15 @@ impl Run {
             }
             Position::InStep(index, stage) => self.owes_in_step(*index, stage),
             Position::Closing { commit: LastCommit::Due | LastCommit::Planned, .. } => Owed::Commit(CommitPurpose::End, Vec::new()),
-            Position::Closing { outcome: Outcome::Completed, commit: LastCommit::NotDue } if self.awaits_merge() => Owed::Merge,
-            Position::Closing { outcome, commit: LastCommit::NotDue } => Owed::End(*outcome),
+            Position::Closing { commit: LastCommit::NotDue, .. } if !self.has_proposed && !self.lessons().is_empty() => Owed::Propose,
+            Position::Closing { outcome, commit: LastCommit::NotDue } => self.owes_at_last(*outcome),
             Position::Ended(_) => Owed::Nothing,
         }
+    }
+
+    /// What is left of a run that is to end like this, once memory was told.
+    pub(super) fn owes_at_last(&self, outcome: Outcome) -> Owed {
+        if outcome == Outcome::Completed && self.awaits_merge() { Owed::Merge } else { Owed::End(outcome) }
     }
 
     /// Whether the branch of an isolated run is not where it came from yet.

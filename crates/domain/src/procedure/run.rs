@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::apply::{UnexpectedEvent, kind};
 use super::{
-    Answer, CheckResult, Evidence, Failure, HaltReason, PrecheckResult, Records, RunEvent, RunStarted, SkipReason, StepId, StepPlan, Task,
-    Unjudged, Verdict,
+    Answer, CheckResult, Evidence, Failure, HaltReason, PrecheckResult, Proposal, Records, RunEvent, RunStarted, SkipReason, StepId,
+    StepPlan, Task, Unjudged, Verdict,
 };
 use crate::session::{Phase, SessionEnd, SessionRecord, SessionReport, Work};
 use crate::{Oid, RepoPath, SessionId, Timestamp};
@@ -77,6 +77,12 @@ pub struct Run {
     pub worktree_made: bool,
     /// Where an isolated run was merged: HEAD of the branch it came from, then.
     pub merged: Option<Oid>,
+    /// What became in memory of what it taught, oldest first.
+    pub proposals: Vec<Proposal>,
+    /// Why memory could not be told the last time.
+    pub proposal_obstacle: Option<String>,
+    /// Whether memory was told since the run last went on.
+    pub has_proposed: bool,
 }
 
 /// The box of a run's agents.
@@ -412,6 +418,9 @@ impl Run {
             confined: None,
             worktree_made: false,
             merged: None,
+            proposals: Vec::new(),
+            proposal_obstacle: None,
+            has_proposed: false,
         }
     }
 

@@ -116,7 +116,13 @@ impl Led {
 
     pub(crate) fn open(&mut self, task: Task) -> SessionId {
         let session = SessionId::from_bits(u64::try_from(self.0.steps.iter().map(|step| step.sessions.len()).sum::<usize>()).unwrap());
-        self.apply(RunEvent::SessionOpened { session: session.clone(), phase: task.phase, work: task.work, evidence: None });
+        self.apply(RunEvent::SessionOpened {
+            session: session.clone(),
+            phase: task.phase,
+            work: task.work,
+            evidence: None,
+            known: Vec::new(),
+        });
         session
     }
 
@@ -175,8 +181,17 @@ impl Led {
         self.apply(RunEvent::Resumed { head, accepted: Vec::new(), snapshot: None, directive: None, last_sign: None })
     }
 
+    /// Memory takes what the run taught, if it taught anything.
+    pub(crate) fn propose(&mut self) -> &mut Self {
+        if self.0.owes() == proctor_domain::procedure::Owed::Propose {
+            self.apply(RunEvent::Proposed { records: Vec::new(), obstacle: None });
+        }
+        self
+    }
+
     /// Records the end that is owed.
     pub(crate) fn over(&mut self) -> &mut Self {
+        self.propose();
         let proctor_domain::procedure::Owed::End(outcome) = self.0.owes() else { panic!("{:?}", self.0.owes()) };
         self.apply(RunEvent::Ended { outcome, expires: None, with_warnings: false })
     }

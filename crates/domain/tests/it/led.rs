@@ -143,8 +143,13 @@ fn work_that_somebody_touched_since_its_judge_gave_no_answer_is_begun_again() {
 fn the_time_of_a_step_is_that_between_its_begin_and_its_end_without_what_it_rested() {
     let mut run = Run::start(Timestamp(0), started(Records::State, vec![plan("a", &[Phase::Run])]));
     let session = SessionId::from_bits(1);
-    let opened =
-        |session: &SessionId| RunEvent::SessionOpened { session: session.clone(), phase: Phase::Run, work: Work::Shells, evidence: None };
+    let opened = |session: &SessionId| RunEvent::SessionOpened {
+        session: session.clone(),
+        phase: Phase::Run,
+        work: Work::Shells,
+        evidence: None,
+        known: Vec::new(),
+    };
     let resumed = |last_sign| RunEvent::Resumed { head: None, accepted: Vec::new(), snapshot: None, directive: None, last_sign };
     let again = SessionId::from_bits(2);
     for (at, event) in [
@@ -316,7 +321,7 @@ fn a_negative_verdict_of_judging_again_is_not_repaired() {
 
     led.apply(RunEvent::RejudgeAsked).judge(1, Some(false));
 
-    assert_eq!(led.0.owes(), Owed::End(Outcome::Failed));
+    assert_eq!(led.propose().0.owes(), Owed::End(Outcome::Failed));
 }
 
 #[test]
@@ -430,7 +435,7 @@ fn work_that_can_not_be_judged_again_is_as_unjudged_as_it_was() {
     led.apply(RunEvent::RejudgeAsked);
     let Owed::OpenSession(0, task) = led.0.owes() else { panic!("{:?}", led.0.owes()) };
     let session = SessionId::from_bits(77);
-    led.apply(RunEvent::SessionOpened { session: session.clone(), phase: task.phase, work: task.work, evidence: None });
+    led.apply(RunEvent::SessionOpened { session: session.clone(), phase: task.phase, work: task.work, evidence: None, known: Vec::new() });
     let report = SessionReport { end: SessionEnd::Refused, ..report(0) };
     led.apply(RunEvent::SessionEnded { session, report: Box::new(report), verdict: None }).over();
 

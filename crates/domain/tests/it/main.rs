@@ -6,6 +6,7 @@ mod agents;
 mod fixtures;
 mod gc;
 mod led;
+mod lessons;
 mod machine;
 mod oracle;
 mod properties;

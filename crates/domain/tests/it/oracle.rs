@@ -78,7 +78,7 @@ pub(crate) fn that_count(events: &[RunEvent]) -> Vec<Sat> {
 pub(crate) fn sessions(events: &[RunEvent]) -> Vec<Sat> {
     let mut sat: Vec<(SessionId, Sat)> = Vec::new();
     for event in events {
-        if let RunEvent::SessionOpened { session, phase, work, evidence } = event {
+        if let RunEvent::SessionOpened { session, phase, work, evidence, .. } = event {
             sat.push((session.clone(), Sat { phase: *phase, work: *work, evidence: evidence.clone(), end: None }));
         }
         if let RunEvent::SessionEnded { session, report, verdict } = event

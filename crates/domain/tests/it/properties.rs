@@ -364,6 +364,7 @@ fn the_simulated_world_goes_through_all_that_can_happen() {
         "Halted",
         "Limited",
         "Merged",
+        "Proposed",
         "Question",
         "RejudgeAsked",
         "RestorePlanned",

@@ -84,7 +84,13 @@ fn answer(run: &Run, tick: i64, choices: &mut Choices) -> Vec<RunEvent> {
         Owed::Begin(index) => begin(run, index, choices),
         Owed::OpenSession(index, task) => {
             let session = SessionId::from_bits(u64::try_from(tick).unwrap());
-            vec![RunEvent::SessionOpened { session, phase: task.phase, work: task.work, evidence: evidence(run, index, task, tick) }]
+            vec![RunEvent::SessionOpened {
+                session,
+                phase: task.phase,
+                work: task.work,
+                evidence: evidence(run, index, task, tick),
+                known: Vec::new(),
+            }]
         }
         Owed::Drive(session) => vec![drive(run, session, choices)],
         Owed::Restore(_) => vec![RunEvent::RestorePlanned { salvage: None, paths: Vec::new() }, RunEvent::Restored],
@@ -101,6 +107,7 @@ fn answer(run: &Run, tick: i64, choices: &mut Choices) -> Vec<RunEvent> {
             vec![RunEvent::Surveyed { changed, commits, failure }]
         }
         Owed::Park(reason) => vec![RunEvent::Halted { reason }],
+        Owed::Propose => vec![RunEvent::Proposed { records: Vec::new(), obstacle: None }],
         Owed::Merge => merge(run, tick, choices),
         Owed::Commit(purpose, _) => commit(run, purpose, tick, choices),
         Owed::End(outcome) => vec![RunEvent::Ended { outcome, expires: None, with_warnings: false }],

@@ -45,6 +45,8 @@ pub(super) struct Agent {
     used_before: Usage,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tools: Option<ToolServer>,
+    #[serde(default)]
+    pub(super) hears_lessons: bool,
     silence_limit_ms: u64,
     pub(super) max_turns: Option<u32>,
     pub(super) max_cost: Option<MicroDollars>,
@@ -110,6 +112,7 @@ impl Agent {
             begun: run.opening.begun,
             used_before: run.opening.used_before,
             tools: run.opening.tools.clone(),
+            hears_lessons: run.opening.hears_lessons,
             silence_limit_ms: millis(run.silence_limit),
             max_turns: run.max_turns,
             max_cost: run.max_cost,
@@ -141,6 +144,7 @@ impl Agent {
             begun: self.begun,
             used_before: self.used_before,
             tools: self.tools.clone(),
+            hears_lessons: self.hears_lessons,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the tools of a session do: they take in what its agent tells.
 
-use proctor_domain::session::{AgentReport, SessionEnd, Told};
-use serde_json::{Value, json};
+use proctor_domain::session::{AgentReport, Learned, SessionEnd, Told};
+use serde_json::{Map, Value, json};
 
 use super::assignment::Agent;
 use super::door::Called;
@@ -20,6 +20,8 @@ enum SessionTool {
     SubmitResult,
     /// Has something kept.
     Note,
+    /// Says what a repair taught.
+    Learned,
     /// Says that there is no going on.
     ReportBlocked,
     /// Asks a person.
@@ -27,12 +29,13 @@ enum SessionTool {
 }
 
 impl SessionTool {
-    const ALL: [Self; 4] = [Self::SubmitResult, Self::Note, Self::ReportBlocked, Self::Ask];
+    const ALL: [Self; 5] = [Self::SubmitResult, Self::Note, Self::Learned, Self::ReportBlocked, Self::Ask];
 
     fn name(self) -> &'static str {
         match self {
             Self::SubmitResult => "submit_result",
             Self::Note => "note",
+            Self::Learned => "learned",
             Self::ReportBlocked => "report_blocked",
             Self::Ask => "ask",
         }
@@ -48,6 +51,11 @@ impl SessionTool {
                 "Keeps a short text for whoever reads about this session later: what you decided and why, what you did not do, what \
                  looks wrong elsewhere. It changes nothing else."
             }
+            Self::Learned => {
+                "Says what this repair taught, for whoever meets the same: `route`, what has to be done, and `trap`, what goes wrong for who \
+                 does it otherwise, as you saw it. Call it only where that could not be known from the repository. It counts once every \
+                 check has passed and a person agrees. What you said last counts."
+            }
             Self::ReportBlocked => {
                 "Says that you can't do the task, and why: what is missing, what you tried. Call it instead of working around what \
                  you were not asked to change, then end your turn."
@@ -59,13 +67,14 @@ impl SessionTool {
         }
     }
 
-    /// The one thing that it is given.
-    fn field(self) -> &'static str {
+    /// What it is given.
+    fn fields(self) -> &'static [&'static str] {
         match self {
-            Self::SubmitResult => "result",
-            Self::Note => "text",
-            Self::ReportBlocked => "reason",
-            Self::Ask => "question",
+            Self::SubmitResult => &["result"],
+            Self::Note => &["text"],
+            Self::Learned => &["route", "trap"],
+            Self::ReportBlocked => &["reason"],
+            Self::Ask => &["question"],
         }
     }
 }
@@ -75,13 +84,14 @@ impl SessionTool {
 pub(super) struct Calls {
     schema: Option<String>,
     access: Access,
+    hears_lessons: bool,
     told: Told,
     result: Option<String>,
 }
 
 impl Calls {
     pub(super) fn of(agent: &Agent, access: Access) -> Self {
-        Self { schema: agent.schema.clone(), access, ..Self::default() }
+        Self { schema: agent.schema.clone(), access, hears_lessons: agent.hears_lessons, ..Self::default() }
     }
 
     /// Whether a result was accepted.
@@ -105,20 +115,22 @@ impl Calls {
         match tool {
             SessionTool::SubmitResult => self.schema.is_some(),
             SessionTool::Note => true,
+            SessionTool::Learned => self.hears_lessons,
             // One that only looks is a judge, who says so in the verdict.
             SessionTool::ReportBlocked | SessionTool::Ask => self.access == Access::Full,
         }
     }
 
     fn input(&self, tool: SessionTool) -> Value {
-        let field = match (tool, &self.schema) {
+        let field = || match (tool, &self.schema) {
             (SessionTool::SubmitResult, Some(schema)) => schema_of_field(schema),
-            (SessionTool::SubmitResult | SessionTool::Note | SessionTool::ReportBlocked | SessionTool::Ask, _) => {
+            (SessionTool::SubmitResult | SessionTool::Note | SessionTool::Learned | SessionTool::ReportBlocked | SessionTool::Ask, _) => {
                 json!({ "type": "string" })
             }
         };
-        let name = tool.field();
-        json!({ "type": "object", "properties": { name: field }, "required": [name], "additionalProperties": false })
+        let names = tool.fields();
+        let fields: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), field())).collect();
+        json!({ "type": "object", "properties": fields, "required": names, "additionalProperties": false })
     }
 
     fn submit(&mut self, result: &Value) -> ToolAnswer {
@@ -144,6 +156,12 @@ impl Calls {
         }
         self.told.notes.push(shortened(text));
         ToolAnswer::done("Kept.")
+    }
+
+    /// What was learnt, told by both its halves.
+    fn learned(&mut self, route: &str, trap: &str) -> ToolAnswer {
+        self.told.learned = Some(Learned { route: shortened(route), trap: shortened(trap) });
+        ToolAnswer::done("Kept, and proposed to memory if every check passes now.")
     }
 
     fn report_blocked(&mut self, reason: &str) -> ToolAnswer {
@@ -173,15 +191,18 @@ impl Called for Calls {
         let Some(called) = SessionTool::ALL.into_iter().find(|known| known.name() == tool && self.offers(*known)) else {
             return not_offered(tool);
         };
-        let given = &input[called.field()];
-        let text = given.as_str().map(str::trim).filter(|text| !text.is_empty());
-        match (called, text) {
-            (SessionTool::SubmitResult, _) => self.submit(given),
-            (SessionTool::Note, Some(text)) => self.note(text),
-            (SessionTool::ReportBlocked, Some(text)) => self.report_blocked(text),
-            (SessionTool::Ask, Some(text)) => self.ask(text),
-            (SessionTool::Note | SessionTool::ReportBlocked | SessionTool::Ask, None) => {
-                ToolAnswer::failed(format!("`{tool}` needs a text as `{}`", called.field()))
+        let text = |name: &str| input[name].as_str().map(str::trim).filter(|text| !text.is_empty());
+        let names = called.fields();
+        let texts: Vec<&str> = names.iter().filter_map(|name| text(name)).collect();
+        match (called, texts.as_slice()) {
+            (SessionTool::SubmitResult, _) => self.submit(&input["result"]),
+            (SessionTool::Note, [text]) => self.note(text),
+            (SessionTool::Learned, [route, trap]) => self.learned(route, trap),
+            (SessionTool::ReportBlocked, [text]) => self.report_blocked(text),
+            (SessionTool::Ask, [text]) => self.ask(text),
+            (SessionTool::Note | SessionTool::Learned | SessionTool::ReportBlocked | SessionTool::Ask, _) => {
+                let missing = names.iter().find(|name| text(name).is_none()).copied().unwrap_or_default();
+                ToolAnswer::failed(format!("`{tool}` needs a text as `{missing}`"))
             }
         }
     }
@@ -228,6 +249,20 @@ mod tests {
         );
         assert_eq!(worker.told.question.as_deref(), Some("Right?"));
         assert_eq!(worker.told.blocked.as_deref(), Some("No network."));
+    }
+
+    #[test]
+    fn a_repair_tells_what_it_learnt_by_both_halves_and_nobody_else_does() {
+        let mut repair = Calls { access: Access::Full, hears_lessons: true, ..Calls::default() };
+        let mut worker = Calls { access: Access::Full, ..Calls::default() };
+        let whole = json!({ "route": "format first", "trap": "the check reads it" });
+
+        assert_eq!(names(&repair), ["note", "learned", "report_blocked", "ask"]);
+        assert!(worker.call("learned", &whole).failed);
+        let half = repair.call("learned", &json!({ "route": "format first", "trap": " " }));
+        assert!(half.failed && half.text.contains("`trap`"), "{half:?}");
+        assert!(!repair.call("learned", &whole).failed);
+        assert_eq!(repair.told.learned.unwrap().trap, "the check reads it");
     }
 
     #[test]

@@ -249,7 +249,8 @@ fn the_list_can_be_narrowed(journal: &mut dyn JournalStore) {
 
 fn runs_that_had_agents_are_found(journal: &mut dyn JournalStore) {
     for (bits, work) in (1..).zip([Work::Shells, Work::Agent(2), Work::Judge(1), Work::Repair]) {
-        let opened = RunEvent::SessionOpened { session: SessionId::from_bits(bits), phase: Phase::Run, work, evidence: None };
+        let opened =
+            RunEvent::SessionOpened { session: SessionId::from_bits(bits), phase: Phase::Run, work, evidence: None, known: Vec::new() };
         journal.append(&run(bits), 0, &[(at(1), started("check", Records::State)), (at(2), opened)]).unwrap();
     }
     let told = RunEvent::CommitRefused {
@@ -290,7 +291,13 @@ fn a_session_is_found_with_its_run(journal: &mut dyn JournalStore) {
     let (first, second) = (SessionId::from_bits(1), SessionId::from_bits(1 << 49));
     journal.append(&run(1), 0, &plain_stream(1)).unwrap();
     journal.append(&run(2), 0, &plain_stream(1)).unwrap();
-    let opened = |session: &SessionId, work| RunEvent::SessionOpened { session: session.clone(), phase: Phase::Run, work, evidence: None };
+    let opened = |session: &SessionId, work| RunEvent::SessionOpened {
+        session: session.clone(),
+        phase: Phase::Run,
+        work,
+        evidence: None,
+        known: Vec::new(),
+    };
     journal.append(&run(2), 1, &only(opened(&first, Work::Shells))).unwrap();
     journal.append(&run(2), 2, &only(opened(&second, Work::Agent(1)))).unwrap();
 

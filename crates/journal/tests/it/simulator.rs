@@ -117,11 +117,12 @@ impl Simulator {
             Owed::MakeWorktree => RunEvent::WorktreeMade,
             Owed::OpenSession(_, Task { phase, work }) => {
                 let evidence = matches!(work, Work::Judge(_)).then(|| Evidence { from: Some(oid(4)), to: oid(5) });
-                RunEvent::SessionOpened { session: self.session(), phase, work, evidence }
+                RunEvent::SessionOpened { session: self.session(), phase, work, evidence, known: Vec::new() }
             }
             Owed::Drive(session) => self.drive(&run, session),
             Owed::Collect(_) => self.collect(),
             Owed::Park(reason) => RunEvent::Halted { reason },
+            Owed::Propose => RunEvent::Proposed { records: Vec::new(), obstacle: None },
             Owed::Merge if self.choose(4) == 0 => {
                 let branch = Branch::Named("proctor/check".to_owned());
                 RunEvent::Halted { reason: HaltReason::NotMerged { branch, reason: "conflict in `a`".to_owned() } }
@@ -262,6 +263,7 @@ fn of_agent(choice: u8) -> SessionReport {
             notes: vec!["slow \u{0}".to_owned()],
             blocked: (choice == 6).then(|| "no network".to_owned()),
             question: (choice == 7).then(|| "which one?".to_owned()),
+            learned: None,
         },
     };
     SessionReport { shells: Vec::new(), agent: Some(Box::new(agent)), ..report(end, 0) }

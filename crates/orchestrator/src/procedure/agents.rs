@@ -11,6 +11,7 @@ use proctor_engine::agent::{Access, engine, validate_result};
 use proctor_engine::{SessionSpec, agent_files, replay_transcript};
 use proctor_process::confine::ChosenBox;
 use proctor_process::durable::{self, Durability};
+use proctor_recall::advice::Brief;
 use proctor_workspace::{Programs, Status};
 use serde::Deserialize;
 
@@ -30,6 +31,7 @@ impl Driver<'_> {
         index: usize,
         session: SessionId,
         (task, errand): (Task, AgentErrand),
+        known: Option<&Brief>,
     ) -> Result<SessionSpec, ProcedureError> {
         make_ready(self.context.site, &session, task.work)?;
         let confined = self.confined(&session, task)?;
@@ -39,7 +41,7 @@ impl Driver<'_> {
         let lost = || ProcedureError::LostDefinition { run: self.run_id.clone(), source: None };
         let step = self.definition.step(&self.run.steps[index].plan.id).ok_or_else(lost)?;
         let record = &self.run.steps[index];
-        let owner = SessionOwner { run_id: &self.run_id, run: &self.run, definition: &self.definition, step, record };
+        let owner = SessionOwner { run_id: &self.run_id, run: &self.run, definition: &self.definition, step, record, known };
         // The templates were evaluated when the step began, with the same values.
         agent_session(self.context.site, self.context.clock, &owner, session, (errand, confined)).map_err(|_| lost())
     }

@@ -12,8 +12,10 @@ use proctor_process::confine::ChosenBox;
 use proctor_process::killpoint;
 use proctor_process::lock::HeldLock;
 use proctor_process::{Signal, Signals};
+use proctor_recall::advice::Brief;
 use proctor_workspace::Status;
 
+use super::known::Showing;
 use super::transcript::Transcript;
 use super::{Conversation, GoingOn, Notice, Place, ProcedureError, agents};
 use crate::limits::AccountLimits;
@@ -151,6 +153,8 @@ pub(super) struct Driver<'a> {
     attached: Option<Attached>,
     /// What the session of an agent that is followed prints.
     transcript: Option<Transcript>,
+    /// Whether it was said that memory can't be asked.
+    pub(super) told_of_memory: bool,
     /// The kind of box that agents are held in, once this driver has chosen it.
     pub(super) confined: Option<ChosenBox>,
     /// What a resume found of the session that the run was in.
@@ -188,6 +192,7 @@ impl<'a> Driver<'a> {
             left_commit: false,
             attached: None,
             transcript: None,
+            told_of_memory: false,
             confined: None,
             found: None,
             last_activity: None,
@@ -262,6 +267,7 @@ impl<'a> Driver<'a> {
             Owed::Collect(index) => self.collect(index),
             Owed::Survey(index) => self.survey(index),
             Owed::Park(reason) => self.halt(reason),
+            Owed::Propose => self.propose(),
             Owed::Merge => self.merge(),
             Owed::Commit(purpose, paths) => self.commit(purpose, paths),
             Owed::End(outcome) => self.end(outcome),
@@ -329,9 +335,11 @@ impl<'a> Driver<'a> {
         let session = SessionId::from_bits(random_bits()?);
         (self.context.notify)(Notice::TaskBegan(task));
         let evidence = self.evidence(index, task)?;
-        self.record(RunEvent::SessionOpened { session: session.clone(), phase: task.phase, work: task.work, evidence })?;
+        let known = self.known_here(index, task, Showing::Any);
+        let shown = known.as_ref().map(|known| known.shown.clone()).unwrap_or_default();
+        self.record(RunEvent::SessionOpened { session: session.clone(), phase: task.phase, work: task.work, evidence, known: shown })?;
         self.save()?;
-        self.attached = Some(self.start_session(index, session, task)?);
+        self.attached = Some(self.start_session(index, session, task, known)?);
         Ok(())
     }
 
@@ -346,8 +354,8 @@ impl<'a> Driver<'a> {
         Some(HaltReason::Limited { engine: agents.driving(task.work).name.clone(), until: Some(until) })
     }
 
-    fn start_session(&mut self, index: usize, session: SessionId, task: Task) -> Result<Attached, ProcedureError> {
-        let spec = self.session_spec(index, session, task)?;
+    fn start_session(&mut self, index: usize, session: SessionId, task: Task, known: Option<Brief>) -> Result<Attached, ProcedureError> {
+        let spec = self.session_spec(index, session, task, known.as_ref())?;
         killpoint::reach("before host");
         let mut attached = proctor_engine::start(&spec, &self.context.site.program)?;
         attached.follow();
@@ -418,7 +426,8 @@ impl<'a> Driver<'a> {
             // It was recorded and its driver died before it started anything: this is still its first start.
             Found::NeverStarted => {
                 let Position::InStep(index, Stage::InSession(_, task)) = self.run.position else { return Ok(None) };
-                self.start_session(index, session.clone(), task).map(Some)
+                let known = self.known_again(index, session, task);
+                self.start_session(index, session.clone(), task, known).map(Some)
             }
         }
     }

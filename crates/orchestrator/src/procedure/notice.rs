@@ -1,6 +1,6 @@
 //! What a run tells whoever watches it. Only talk: nothing depends on it.
 
-use proctor_domain::procedure::{CommitPurpose, Failure, Isolated, SkipReason, StepId, StepRecord, Task};
+use proctor_domain::procedure::{CommitPurpose, Failure, Isolated, Proposal, SkipReason, StepId, StepRecord, Task};
 use proctor_domain::{CardDuration, Oid, RepoPath, RunId};
 use proctor_engine::agent::AgentEvent;
 
@@ -122,6 +122,18 @@ pub enum Notice<'a> {
         kind: &'static str,
         /// What they reach of the network.
         net: &'static str,
+    },
+    /// Memory could not be asked; the run goes on without.
+    NotKnown {
+        /// Why.
+        reason: &'a str,
+    },
+    /// Memory was told what the run taught.
+    Proposed {
+        /// What became of it.
+        records: &'a [Proposal],
+        /// Why not all of it was told.
+        obstacle: Option<&'a str>,
     },
     /// Something happened in the current session of an agent.
     Agent(&'a AgentEvent),

@@ -89,6 +89,8 @@ pub struct PlannedStep {
     pub approve: Option<String>,
     /// Its condition, not evaluated: it may depend on outputs.
     pub when: Option<String>,
+    /// Whether memory is asked before its agents start.
+    pub asks_memory: bool,
     /// Whether `--step` chose another one.
     pub selected: bool,
 }
@@ -137,6 +139,7 @@ pub fn plan_run(site: &Site, request: &StartRequest) -> Result<Plan, ProcedureEr
         tasks: plan.tasks(),
         approve: plan.approve,
         when: step.when.clone(),
+        asks_memory: step.starts_agents() && site.settings.known_here && checked.definition.uses_memory(&step.id),
         selected: checked.only.as_ref().is_none_or(|only| *only == step.id),
     });
     Ok(Plan {

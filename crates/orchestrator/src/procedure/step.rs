@@ -6,6 +6,7 @@ use proctor_cards::template;
 use proctor_domain::procedure::{Failure, RunEvent, SkipReason, StepId, StepSpec, StepState, Task};
 use proctor_domain::{RepoPath, SessionId};
 use proctor_engine::SessionSpec;
+use proctor_recall::advice::Brief;
 use proctor_workspace::{Change, Status, too_much};
 
 use super::driver::Driver;
@@ -61,14 +62,20 @@ impl Driver<'_> {
             .ok_or_else(|| Failure::Template { key: "steps".to_owned(), reason: format!("`{step}` is not in the card") })
     }
 
-    pub(super) fn session_spec(&mut self, index: usize, session: SessionId, task: Task) -> Result<SessionSpec, ProcedureError> {
+    pub(super) fn session_spec(
+        &mut self,
+        index: usize,
+        session: SessionId,
+        task: Task,
+        known: Option<&Brief>,
+    ) -> Result<SessionSpec, ProcedureError> {
         if let Some(errand) = self.errand(index, task)? {
-            return self.agent_session_spec(index, session, (task, errand));
+            return self.agent_session_spec(index, session, (task, errand), known);
         }
         let lost = || ProcedureError::LostDefinition { run: self.run_id.clone(), source: None };
         let step = self.definition.step(&self.run.steps[index].plan.id).ok_or_else(lost)?;
         let record = &self.run.steps[index];
-        let owner = SessionOwner { run_id: &self.run_id, run: &self.run, definition: &self.definition, step, record };
+        let owner = SessionOwner { run_id: &self.run_id, run: &self.run, definition: &self.definition, step, record, known: None };
         // The templates were evaluated when the step began, with the same values.
         shell_session(self.context.site, &owner, session, task.phase).map_err(|_| lost())
     }

@@ -78,6 +78,8 @@ pub(crate) fn agent_session(
     let settings = &site.settings.agents;
     let setup = setup(site, confined.kind(), &errand);
     let now = clock.now();
+    let tells_memory = site.settings.proposals && site.memory.is_some() && owner.definition.uses_memory(&owner.step.id);
+    let hears_lessons = tells_memory && matches!(errand, AgentErrand::Repair { .. });
     let task = task(site, now, owner, &session, (&setup, errand))?;
     let used_before = used_before(owner, task.resume.as_deref());
     let folder = site.state.session(&session);
@@ -98,7 +100,7 @@ pub(crate) fn agent_session(
     variables.retain(|(name, _)| set.iter().all(|(newer, _)| newer != name) && !is_kept_out(name));
     variables.append(&mut set);
     let run = run.within(|argv| confined.wrap(&rules, &site.program, argv));
-    let opening = Opening { begun: Some(now), used_before, ..run.opening };
+    let opening = Opening { begun: Some(now), used_before, hears_lessons, ..run.opening };
     Ok(SessionSpec {
         work: SessionWork::Agent(Box::new(AgentRun { opening, ..run })),
         directory: site.card_root.clone(),

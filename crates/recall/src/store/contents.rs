@@ -7,6 +7,7 @@ use proctor_domain::RecordId;
 use super::document::{Document, Entry, FileKind, derived_id};
 use super::error::StoreError;
 use super::replacements::Replacements;
+use crate::corroboration::spoken_for;
 use crate::line::{Line, body, trailer};
 use crate::record::{Approval, Record};
 
@@ -121,7 +122,7 @@ impl Contents {
     /// There is no such record, or it is to count and does not say what a record has to say.
     pub fn set_approval(&mut self, id: &RecordId, approval: Approval) -> Result<(), StoreError> {
         let entry = self.entry(id)?;
-        let record = Record { approval, ..entry.record.clone() };
+        let record = spoken_for(Record { approval, ..entry.record.clone() });
         if approval == Approval::Active {
             record.check()?;
         }

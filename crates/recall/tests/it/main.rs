@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a fixture that can't be made is a failed test")]
 
 mod changes;
+mod corroboration;
 mod damage;
 mod diagnosis;
 mod disk;

@@ -18,7 +18,7 @@ const ARROWS: [Arrows; 10] = [
     ("engine", &["domain", "process"]),
     ("recall", &["domain", "process", "engine"]),
     ("loopback", &[]),
-    ("orchestrator", &["domain", "process", "cards", "journal", "workspace", "engine"]),
+    ("orchestrator", &["domain", "process", "cards", "journal", "workspace", "engine", "recall"]),
     ("cli", &["domain", "process", "cards", "journal", "workspace", "engine", "recall", "loopback", "orchestrator"]),
 ];
 

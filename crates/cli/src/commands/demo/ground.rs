@@ -175,8 +175,11 @@ impl Ground {
                 pass_env: Vec::new(),
                 linger: Vec::new(),
                 shell_timeout: PATIENCE,
+                known_here: false,
+                proposals: false,
                 agents: self.agents(engine, program.clone())?,
             },
+            memory: None,
             program,
             environment: self.environment.pairs(),
         })

@@ -1,6 +1,7 @@
 //! Records as people and programs see them.
 
 use proctor_recall::cap::{Capped, share};
+use proctor_recall::corroboration::{Meeting, is_corroborated, meetings, run_of};
 use proctor_recall::hygiene::{inline, is_hidden};
 use proctor_recall::{Approval, Entry, Polarity, Record, Said, Word};
 use serde::Serialize;
@@ -40,8 +41,28 @@ pub(in crate::commands) struct RecordDocument {
     from: Option<String>,
     created: Option<String>,
     supersedes: Option<String>,
+    /// The run that it comes from.
+    run: Option<String>,
+    /// Who met the same since.
+    met: Vec<MeetingDocument>,
+    /// It counts because others met the same; nobody approved it.
+    corroborated: bool,
     /// What is worth knowing of its line.
     remarks: Vec<String>,
+}
+
+/// A session that met what a record says.
+#[derive(Debug, Serialize)]
+struct MeetingDocument {
+    run: String,
+    session: String,
+    agent: String,
+}
+
+impl From<Meeting> for MeetingDocument {
+    fn from(Meeting { run, session, agent }: Meeting) -> Self {
+        Self { run, session, agent }
+    }
 }
 
 impl RecordDocument {
@@ -75,6 +96,9 @@ impl RecordDocument {
             from: record.from.clone(),
             created: record.created.map(utc_time),
             supersedes: record.supersedes.as_ref().map(ToString::to_string),
+            run: run_of(record).map(str::to_owned),
+            met: meetings(record).into_iter().map(MeetingDocument::from).collect(),
+            corroborated: is_corroborated(record),
             remarks: entry.remarks.iter().map(ToString::to_string).collect(),
         }
     }
@@ -117,6 +141,7 @@ pub(in crate::commands) fn print_short(invocation: &Invocation, entry: &Entry, p
     let printer = &invocation.printer;
     let record = &entry.record;
     let state = match record.approval {
+        Approval::Active if is_corroborated(record) => "[corroborated] ".to_owned(),
         Approval::Active => String::new(),
         Approval::Proposed | Approval::Rejected => format!("[{}] ", record.approval.word()),
     };
@@ -145,6 +170,7 @@ pub(in crate::commands) fn print_short(invocation: &Invocation, entry: &Entry, p
 pub(in crate::commands) fn print_whole(invocation: &Invocation, entry: &Entry, place: &str) {
     let document = RecordDocument::of(entry, "");
     let created = document.created.clone();
+    let met: Vec<String> = document.met.iter().map(|met| format!("{} of {}, {}", met.session, met.run, met.agent)).collect();
     let texts = [
         ("id", Some(document.id.clone())),
         ("polarity", Some(document.polarity.to_owned())),
@@ -170,6 +196,9 @@ pub(in crate::commands) fn print_whole(invocation: &Invocation, entry: &Entry, p
         ("from", document.from.clone()),
         ("created", created),
         ("supersedes", document.supersedes.clone()),
+        ("run", document.run.clone()),
+        ("met by", Some(met.join("\n"))),
+        ("counts", document.corroborated.then(|| "by corroboration: nobody approved it".to_owned())),
     ];
     for (name, text) in texts {
         let Some(text) = text.filter(|text| !text.is_empty()) else { continue };

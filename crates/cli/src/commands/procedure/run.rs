@@ -150,6 +150,8 @@ struct PlannedStepObject<'plan> {
     sessions: Vec<String>,
     approve: Option<&'plan str>,
     when: Option<&'plan str>,
+    /// Whether memory is asked before its agents start.
+    asks_memory: bool,
     selected: bool,
 }
 
@@ -200,6 +202,7 @@ fn plan_object(plan: &Plan) -> PlanObject<'_> {
                 sessions: step.tasks.iter().map(|task| work_name(task.phase, task.work)).collect(),
                 approve: step.approve.as_deref(),
                 when: step.when.as_deref(),
+                asks_memory: step.asks_memory,
                 selected: step.selected,
             })
             .collect(),

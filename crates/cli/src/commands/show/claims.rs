@@ -4,7 +4,7 @@ use proctor_domain::Oid;
 use proctor_domain::RepoPath;
 use proctor_domain::procedure::{Answer, Approval, CheckResult, Failure, QuestionAnswer, StepRecord, StepState, Unjudged};
 use proctor_domain::session::EngineName;
-use proctor_domain::session::{AgentReport, SessionRecord, Usage, Work};
+use proctor_domain::session::{AgentReport, Learned, SessionRecord, Usage, Work};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -28,6 +28,8 @@ pub(super) struct ClaimDetails {
 pub(super) enum Said {
     /// A note, in the middle of its work.
     Note,
+    /// What its repair taught.
+    Learned,
     /// That it can't go on.
     Blocked,
     /// A question to a person.
@@ -73,6 +75,8 @@ pub(super) struct SessionClaims {
     text: Option<String>,
     /// What it wanted to be kept.
     notes: Vec<String>,
+    /// What its repair taught it, by its words.
+    learned: Option<Learned>,
     /// Why it could not go on.
     blocked: Option<String>,
     /// What it asked a person.
@@ -131,10 +135,11 @@ pub(super) fn claims(step: &StepRecord) -> Vec<ClaimDetails> {
 /// What an agent said, in the order in which it can have done so.
 fn words(agent: &AgentReport) -> Vec<(Said, String)> {
     let notes = agent.told.notes.iter().map(|note| (Said::Note, note.clone()));
+    let learned = agent.told.learned.iter().map(|learned| (Said::Learned, format!("{}\notherwise: {}", learned.route, learned.trap)));
     let blocked = agent.told.blocked.iter().map(|reason| (Said::Blocked, reason.clone()));
     let question = agent.told.question.iter().map(|question| (Said::Question, question.clone()));
     let last = agent.claim.iter().map(|claim| (Said::LastWords, claim.clone()));
-    notes.chain(blocked).chain(question).chain(last).collect()
+    notes.chain(learned).chain(blocked).chain(question).chain(last).collect()
 }
 
 /// What Proctor saw of a step.
@@ -191,6 +196,7 @@ pub(super) fn session_claims(agent: &AgentReport) -> SessionClaims {
     SessionClaims {
         text: agent.claim.clone(),
         notes: agent.told.notes.clone(),
+        learned: agent.told.learned.clone(),
         blocked: agent.told.blocked.clone(),
         question: agent.told.question.clone(),
         result: agent.result.as_ref().map(json),

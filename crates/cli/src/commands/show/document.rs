@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use proctor_domain::procedure::{Failure, Leftovers, Records, StepRecord, StepState};
+use proctor_domain::procedure::{Failure, Leftovers, Proposal, Records, StepRecord, StepState};
 use proctor_domain::session::{Excerpt, Lingering, Phase, SessionEnd, SessionRecord, SessionReport, ShellEnd};
-use proctor_domain::{Oid, RepoPath, RunId, SessionId, Timestamp};
+use proctor_domain::{Oid, RecordId, RepoPath, RunId, SessionId, Timestamp};
 use proctor_orchestrator::procedure::Standing;
 use serde::Serialize;
 
@@ -67,7 +67,16 @@ pub(super) struct RunDetails {
     events: u64,
     /// Proctor's own commits, oldest first.
     commits: Vec<Oid>,
+    memory: MemoryDetails,
     steps: Vec<StepDetails>,
+}
+
+/// What became in memory of what the run taught.
+#[derive(Serialize)]
+struct MemoryDetails {
+    proposals: Vec<Proposal>,
+    /// Why memory could not be told.
+    obstacle: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -144,6 +153,8 @@ struct SessionDetails {
     stdout: Option<StreamDetails>,
     stderr: Option<StreamDetails>,
     folder: RepoPath,
+    /// The records of memory that it was shown.
+    known: Vec<RecordId>,
     /// What the agent says; null for shells.
     claims: Option<SessionClaims>,
     /// What its engine and Proctor saw of it; null for shells.
@@ -233,6 +244,7 @@ pub(super) fn run(view: &View<'_>) -> RunDetails {
         left: run.left.as_ref().map(|Leftovers { paths, snapshot }| LeftDetails { paths: paths.clone(), tree: snapshot.clone() }),
         events: loaded.version,
         commits: run.commits.clone(),
+        memory: MemoryDetails { proposals: run.proposals.clone(), obstacle: run.proposal_obstacle.clone() },
         steps: run.steps.iter().map(|step| step_details(view, step, until)).collect(),
     }
 }
@@ -305,6 +317,7 @@ fn session_details(view: &View<'_>, step: &StepRecord, session: &SessionRecord) 
         stdout: report.map(|report| stream_details(&report.stdout)),
         stderr: report.map(|report| stream_details(&report.stderr)),
         folder: stored(&view.archive.site.state.session(&session.id)),
+        known: session.known.clone(),
         claims: report.and_then(|report| report.agent.as_deref()).map(session_claims),
         facts: report.and_then(|report| report.agent.as_deref()).map(|agent| session_facts(view, session, agent)),
     }

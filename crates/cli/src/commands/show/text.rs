@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use proctor_domain::procedure::{CheckResult, Confinement, Outcome, Position, Records, Run, StepRecord, StepState, Verdict};
 use proctor_domain::session::{AgentReport, Phase, SessionRecord, SessionReport, Usage};
-use proctor_domain::{Cost, Oid, RepoPath};
+use proctor_domain::{Cost, Oid, RecordId, RepoPath};
 use proctor_orchestrator::procedure::Standing;
 
 use super::View;
@@ -101,6 +101,9 @@ pub(super) fn run(printer: &Printer, view: &View<'_>) {
         paths(&fields, "left", &left.paths);
     }
     commits(&fields, "commits", &all_commits(run));
+    let proposals = run.proposals.iter().map(|one| format!("{} {}, by step {}", one.record, one.reception.name(), one.step));
+    fields.list("memory", proposals.collect::<Vec<_>>().iter().map(String::as_str));
+    fields.some("not told", run.proposal_obstacle.as_deref());
     for step in &run.steps {
         print_step(printer, view, step);
     }
@@ -203,6 +206,7 @@ fn print_claims(printer: &Printer, view: &View<'_>, step: &StepRecord) {
     for ClaimDetails { by, kind, text, .. } in &claims {
         printer.line(&match kind {
             Said::Note => format!("    note of {by}:"),
+            Said::Learned => format!("    {by} says that it learnt:"),
             Said::Question => format!("    {by} asks:"),
             Said::Blocked => format!("    {by} says that it is blocked:"),
             Said::LastWords => format!("    claim of {by}, which nobody checked:"),
@@ -245,11 +249,18 @@ fn print_session_line(printer: &Printer, view: &View<'_>, step: &StepRecord, ses
     printer.line(&text);
     let fields = Fields { printer, indent: "      " };
     fields.some("verdict", verdict_of(step, session).as_deref());
+    print_known(&fields, session);
     if let Some(report) = &session.report {
         print_facts(&fields, report);
     }
     print_orphans_of_lost(&fields, session);
     fields.list("planted", planted(view, session).iter().map(String::as_str));
+}
+
+/// The records of memory that the session was shown.
+fn print_known(fields: &Fields<'_>, session: &SessionRecord) {
+    let known: Vec<&str> = session.known.iter().map(RecordId::as_str).collect();
+    fields.some("was shown", (!known.is_empty()).then(|| known.join(", ")).as_deref());
 }
 
 /// What the judge of this session said: `fail: it is thin`.
@@ -324,6 +335,7 @@ pub(super) fn session(printer: &Printer, view: &View<'_>, step: &StepRecord, ses
         print_unreported(&fields, view, session);
     }
     fields.some("verdict", verdict_of(step, session).as_deref());
+    print_known(&fields, session);
     fields.list("planted", planted(view, session).iter().map(String::as_str));
     fields.line("files", &view.archive.site.state.session(&session.id).display().to_string());
     for (position, text) in view.shells(&session.id).iter().enumerate() {
@@ -382,6 +394,8 @@ fn print_words(printer: &Printer, session: &SessionRecord) {
     let Some(report) = &session.report else { return };
     if let Some(agent) = &report.agent {
         agent.told.notes.iter().for_each(|note| block(printer, "note", note));
+        let learned = agent.told.learned.as_ref().map(|learned| format!("{}\notherwise: {}", learned.route, learned.trap));
+        block(printer, "learnt, as it says", learned.as_deref().unwrap_or_default());
         block(printer, "blocked, as it says", agent.told.blocked.as_deref().unwrap_or_default());
         block(printer, "question to a person", agent.told.question.as_deref().unwrap_or_default());
         block(printer, "claim, which nobody checked", agent.claim.as_deref().unwrap_or_default());
