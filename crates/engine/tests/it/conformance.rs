@@ -77,20 +77,42 @@ conformance!(
     a_tool_that_is_not_allowed_is_denied_and_the_session_goes_on,
 );
 
-// A turn of OpenCode takes seconds of the processor. What is not here is shown by its recordings.
+// What it can't show, the matrix says.
 conformance!(@ with_opencode, OpenCode,
     a_conversation_that_is_not_known_answers_nothing_and_says_so,
     a_login_that_is_refused_ends_soon_without_an_answer,
+    a_provider_that_asks_to_wait_for_good_is_waited_for_by_nobody,
     a_provider_that_asks_to_wait_for_an_hour_does_not_hold_the_session,
+    a_provider_that_is_overloaded_is_one_that_asks_to_wait,
     a_provider_that_asks_to_wait_once_is_waited_for,
     a_quota_that_is_used_up_says_until_when,
+    an_answer_that_always_breaks_off_is_a_crash,
+    an_answer_that_breaks_off_once_is_asked_for_again,
+    a_result_that_is_wrong_at_first_is_asked_for_again,
+    a_result_is_what_the_schema_asks_for,
+    a_turn_cap_holds,
+    a_money_cap_holds_after_the_turn_that_breaks_it,
     an_interrupted_conversation_goes_on_later,
+    a_host_that_is_asked_to_end_ends_its_agent,
+    a_program_that_stays_when_it_is_done_has_done_its_work,
     a_process_that_a_tool_left_is_ended,
     one_that_only_looks_writes_nothing,
     a_secret_that_a_tool_printed_is_in_no_file_of_the_session,
+    a_model_without_a_price_costs_nobody_knows_what,
+    an_answer_is_the_claim_and_the_session_is_completed,
     a_conversation_goes_on_and_knows_what_was_said,
     a_prompt_of_any_length_and_a_system_prompt_arrive,
-    a_session_tool_that_is_called_is_heard
+    a_session_tool_that_is_called_is_heard,
+    a_prompt_is_a_text_whatever_it_begins_with,
+    a_word_said_while_it_works_is_heard,
+    an_interrupted_turn_ends_as_interrupted,
+    a_tool_that_fails_is_told_of_and_the_session_goes_on,
+    a_flood_of_what_a_tool_prints_ends_nothing,
+    a_time_limit_ends_a_session_with_all_that_it_started,
+    a_session_that_is_silent_for_too_long_is_ended,
+    an_agent_that_is_killed_leaves_nothing_and_its_conversation_goes_on,
+    a_killed_host_leaves_a_conversation_that_goes_on,
+    a_tool_that_is_not_allowed_is_denied_and_the_session_goes_on
 );
 
 // The adapter of Claude Code, as the quickest agent of the Agent Client Protocol.
@@ -377,13 +399,15 @@ fn what_was_used_and_spent_is_told_by_model(kind: EngineKind) {
 }
 
 fn a_model_without_a_price_costs_nobody_knows_what(kind: EngineKind) {
-    let task = AgentTask { model: Some("model-of-nobody".to_owned()), ..task("Do it.") };
+    // OpenCode names a model with its provider.
+    let model = if kind == EngineKind::OpenCode { "loopback/model-of-nobody" } else { "model-of-nobody" };
+    let task = AgentTask { model: Some(model.to_owned()), ..task("Do it.") };
     let Some((stage, report)) = play(kind, Case::Answers, &task) else { return };
 
     assert_eq!(outcome(&report), DONE, "{report:?}");
     assert!(stage.model_saw(r#""model":"model-of-nobody""#));
     let agent = report.agent.unwrap();
-    assert_eq!((agent.model.as_deref(), agent.cost()), (Some("model-of-nobody"), Cost::Unknown), "{:?}", agent.spent);
+    assert_eq!((agent.model.as_deref(), agent.cost()), (Some(model), Cost::Unknown), "{:?}", agent.spent);
 }
 
 fn an_answer_is_the_claim_and_the_session_is_completed(kind: EngineKind) {
@@ -460,7 +484,7 @@ fn an_interrupted_turn_ends_as_interrupted(kind: EngineKind) {
     assert_eq!(report.end, SessionEnd::Interrupted, "{report:?}");
     assert!(is_gone(&tool));
     // The others are ended by a signal, and say nothing.
-    let breaks_off = kind != EngineKind::Scripted;
+    let breaks_off = !matches!(kind, EngineKind::Scripted | EngineKind::OpenCode);
     let says_so = stage.events().iter().any(|event| matches!(event, AgentEvent::Finished(finish) if finish.stop == Stop::Interrupted));
     assert_eq!(says_so, breaks_off, "{}", stage.transcript());
 }

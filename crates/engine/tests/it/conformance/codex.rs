@@ -5,7 +5,7 @@ use std::path::Path;
 use super::claude;
 use super::stage::{Case, STAND};
 
-const AGAIN: &str = r#"
+pub(super) const AGAIN: &str = r#"
 [[scenario]]
 match = "^Your answer can't be used"
 turn = [{ structured = { passed = true } }]
@@ -100,6 +100,17 @@ mod alone {
         assert_eq!((outcome(&first), second.end), (DONE, SessionEnd::Completed));
         assert!(!stage.model_saw("The repository says so."));
         assert!(!stage.world.path().join("conversations/codex/config.toml").exists());
+    }
+
+    /// However slow the machine is: by itself Codex asks five times.
+    #[test]
+    fn a_login_that_is_refused_twice_is_given_up_before_codex_itself_does() {
+        let Some(mut stage) = stage(Case::IsNotLoggedIn) else { return };
+
+        let report = stage.play(&task("Do it."));
+
+        assert_eq!(report.end, SessionEnd::Refused, "{report:?}");
+        assert!((2..4).contains(&stage.asked()), "asked {} times: {}", stage.asked(), stage.transcript());
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use super::claude;
 use super::stage::Case;
+use super::{claude, codex};
 
 /// The cases are those of Claude Code; only the tools have other names.
 pub(super) fn script(case: Case, work: &Path) -> String {
-    if case == Case::Writes { writes(&work.join("written")) } else { claude::script(case, work) }
+    // What is asked again is a further prompt, as with Codex.
+    let again = if case == Case::GivesWrongResultFirst { codex::AGAIN } else { "" };
+    if case == Case::Writes { writes(&work.join("written")) } else { format!("{again}{}", claude::script(case, work)) }
 }
 
 /// Asks for tools whether they are offered or not.
