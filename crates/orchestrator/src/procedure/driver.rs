@@ -439,7 +439,7 @@ impl<'a> Driver<'a> {
         let (index, task, cut) = (self.step_index(), self.open_task(), (report.end == SessionEnd::Interrupted, report.killed_by));
         if let Some(agent) = &report.agent {
             // A disk that has no room for it has none for the journal either, which says so.
-            let _ = AccountLimits::beside(&self.context.site.state).learn(&agent.engine, &report.end);
+            let _ = AccountLimits::beside(&self.context.site.state).learn(&agent.engine, &report.end, self.context.clock.now());
         }
         self.record(RunEvent::SessionEnded { session: session.clone(), report: Box::new(report), verdict })?;
         // Judged again, a step is decided at once.
