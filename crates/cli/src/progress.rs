@@ -75,7 +75,9 @@ impl<'a> Progress<'a> {
                     self.say_plain(&format!("  {}", self.phase));
                 }
             }
-            Notice::Confined { kind: "none", .. } => self.say("agents are held in no box here; `proctor doctor` says why"),
+            Notice::Confined { kind: "none", .. } => self.say(
+                "warning: agents work outside of any box, with your permissions: what you may read and write, they may; `proctor doctor` says why",
+            ),
             Notice::Confined { kind, net: "none" } => self.say(&format!("agents are held in a {kind} box, without the network")),
             Notice::Confined { kind, .. } => self.say(&format!("agents are held in a {kind} box")),
             Notice::NotKnown { reason } => {

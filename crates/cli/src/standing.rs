@@ -1,7 +1,6 @@
 //! How a run stands, for those who want to know what it waits for and how to go on with it.
 
 use proctor_domain::procedure::{Answer, CheckResult, Failure, HaltReason, Outcome, Run, StepId, StepRecord, StepState, Unjudged};
-use proctor_domain::session::Work;
 use proctor_domain::{Branch, RunId};
 use proctor_orchestrator::procedure::Standing;
 use serde::Serialize;
@@ -119,15 +118,11 @@ pub fn branch_to_merge(run: &Run) -> Option<&Branch> {
 
 /// Where to look when a step failed because its engine gave no answer: mostly it is not logged in.
 pub fn login_hint(run: &Run) -> Option<String> {
-    let mute = |step: &StepRecord| {
-        if let StepState::Failed(Failure::NoResponse { work, .. }) = &step.state { Some(*work) } else { None }
-    };
-    let engine = run.started.engine.as_ref()?;
-    let name = match run.steps.iter().find_map(mute)? {
-        Work::Judge(_) => engine.judge.as_ref().unwrap_or(&engine.name),
-        Work::Shells | Work::Agent(_) | Work::Repair => &engine.name,
-    };
-    Some(format!("`proctor doctor` says how {name} is logged in here, and what to do where it is not; the words above are its own"))
+    let mute = run.steps.iter().find(|step| matches!(step.state, StepState::Failed(Failure::NoResponse { .. })))?;
+    // Whoever resumed the run may have named another engine than it began with.
+    let agents = mute.sessions.iter().rev().filter_map(|session| session.report.as_ref()?.agent.as_deref());
+    let name = &agents.into_iter().find(|agent| !agent.responded)?.engine;
+    Some(format!("`proctor engines` says how {name} is logged in here, and what to do where it is not; the words above are its own"))
 }
 
 fn commands(run_id: &RunId, run: &Run, standing: &Standing) -> Vec<String> {

@@ -302,7 +302,7 @@ pub trait Engine {
     /// The versions that it was tested with, first and last; `None` where it is no program that we know.
     fn tested(&self) -> Option<(&'static str, &'static str)>;
 
-    /// The words for [`EngineSetup::effort`], where they are known.
+    /// The words for [`EngineSetup::effort`], where it takes one.
     fn efforts(&self) -> &'static [&'static str] {
         &[]
     }

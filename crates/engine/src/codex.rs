@@ -84,6 +84,10 @@ impl Engine for Codex {
         }
     }
 
+    fn efforts(&self) -> &'static [&'static str] {
+        &["none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"]
+    }
+
     fn tested(&self) -> Option<(&'static str, &'static str)> {
         Some(("0.171.0", "0.171.0"))
     }

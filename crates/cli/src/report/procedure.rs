@@ -98,7 +98,7 @@ impl From<Refusal> for Report {
             Refusal::Operation { operation } => {
                 report.hint(format!("finish it or end it first: `git {operation} --continue` or `git {operation} --abort`"))
             }
-            Refusal::Halted { run, reason } => report.halted(&run.to_string(), &reason),
+            Refusal::Halted { run, reason, foreign } => report.halted(&run.to_string(), &reason).listing(&foreign),
             Refusal::OtherWorktree { worktree, .. } => report.hint(format!("`proctor -C '{worktree}' procedure resume`")),
             Refusal::NoEngine { kind: EngineKind::Scripted, .. } => report
                 .hint("name one with `--script FILE`, or `script` under `[engines.scripted]` in proctor.toml")
@@ -162,7 +162,8 @@ impl Report {
                 "after that, {resume} goes on where it stopped; waiting counts as no attempt, and `--ignore-limits` asks before"
             )),
             HaltReason::Limited { until: None, .. } => self.hint(format!(
-                "most such limits are over within minutes: try {resume} in a while; nothing is lost, and waiting counts as no attempt"
+                "most such limits are over within minutes: try {resume} in a while; nothing is lost, and waiting counts as no attempt. Until \
+                 then every run leaves the account alone: for a minute at first, for at most half an hour where it goes on"
             )),
             HaltReason::NotMerged { .. } => self.hint(format!("once that is mended: `proctor procedure merge {run}`")),
         }

@@ -42,15 +42,10 @@ pub(super) fn of_no_use(entry: &Entry<'_>, kind: EngineKind) -> Option<Mistake> 
     Some(Mistake::at(&entry.key_span, message))
 }
 
-/// How hard models are to think. Where the engine's words are not known here, it says itself what it makes of one.
+/// How hard models are to think: a word that the engine has for it, since a wrong one is found out by the provider alone, and late.
 pub(super) fn effort(kind: EngineKind, text: &str) -> Result<String, String> {
     let known = engine(kind).efforts();
-    let is_word = !text.is_empty() && text.chars().all(|letter| letter.is_ascii_lowercase());
-    match (known.is_empty(), known.contains(&text)) {
-        (false, false) => Err(format!("`{text}` is none of {}", known.join(", "))),
-        (true, _) if !is_word => Err(format!("`{text}` is no word for an effort")),
-        (true | false, _) => Ok(text.to_owned()),
-    }
+    if known.contains(&text) { Ok(text.to_owned()) } else { Err(format!("`{text}` is none of {}", known.join(", "))) }
 }
 
 /// Models that answer when the one that was asked for can't, separated by commas.
@@ -151,6 +146,8 @@ mod tests {
     #[test]
     fn an_effort_is_one_of_the_engines_words() {
         assert_eq!(mistake("engines.claude.effort = 'hard'"), "`engines.claude.effort`: `hard` is none of low, medium, high, xhigh, max");
+        let words = "none, minimal, low, medium, high, xhigh, max, ultra";
+        assert_eq!(mistake("engines.codex.effort = 'hgih'"), format!("`engines.codex.effort`: `hgih` is none of {words}"));
         assert_eq!(mistake("engines.claude.fallback-model = 'a,--b'"), "`engines.claude.fallback-model`: `--b` is no model's name");
         assert_eq!(read("engines.claude.effort = 'max'").expect("settings").efforts[&EngineKind::Claude], "max");
     }

@@ -79,7 +79,9 @@ impl Ask {
             Key::Program(_) => "to run this program as the engine",
             Key::OwnEngines => "to run these programs as engines",
             Key::Inherit(_) => "to take in your own settings, memory and tools of the engine",
-            Key::Servers(_) => "to give agents the tools of these servers, which run with your permissions",
+            Key::Servers(_) => {
+                "to give agents the tools of these servers, which run in the agents' box, or with your permissions where there is none"
+            }
             Key::Permission(_) => "to let agents act without asking, also outside of a box",
             Key::Layout
             | Key::Records

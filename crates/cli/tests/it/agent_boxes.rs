@@ -106,7 +106,7 @@ fn a_box_that_the_machine_has_not_is_none_where_nobody_named_it_and_says_so() {
 
     let output = run(&world).expect_code(0);
 
-    assert!(output.stderr.contains("agents are held in no box"), "{output}");
+    assert!(output.stderr.contains("warning: agents work outside of any box, with your permissions"), "{output}");
     assert_eq!(kind_of(&world).as_deref(), Some("none"));
 }
 

@@ -8,7 +8,7 @@ use crate::procedures::{LIMIT, plain, snapshot};
 
 const IN_A_BOX: &str = "agents are held in a bwrap box";
 /// What is said on a machine where none can be made.
-const IN_NO_BOX: &str = "agents are held in no box here; `proctor doctor` says why";
+const IN_NO_BOX: &str = "agents work outside of any box, with your permissions";
 
 /// A user without a git identity, whose settings would break commits.
 fn stranger() -> World {

@@ -26,7 +26,11 @@ fn claims_stand_beside_what_was_seen_and_are_marked_as_claims() {
     let shown = world.proctor(&["show", &newest_run(&world)]).expect_code(0).stdout;
 
     let (run, step) = shown.split_once("\n\n").unwrap();
-    assert!(run.contains("  box          none\n") && run.contains("  cost         0.26 USD, 2 sessions\n"), "{run}");
+    assert!(
+        run.contains("  box          none: its agents worked outside of any box, with your permissions\n")
+            && run.contains("  cost         0.26 USD, 2 sessions\n"),
+        "{run}"
+    );
     assert_snapshot!(plain(&world, step), @"
     ✓ build completed
         began        [time]
@@ -34,8 +38,8 @@ fn claims_stand_beside_what_was_seen_and_are_marked_as_claims() {
         attempts     1
         validate     pass
         commits      [commit 1]
-        [session 1] agent 1, attempt 1: completed in [duration], 1 turn, 0.25 USD
-        [session 2] judge, attempt 1: completed in [duration], 1 turn, 0.01 USD, model balanced
+        [session 1] agent 1, attempt 1: completed in [duration], 1 turn, 0.25 USD, engine scripted
+        [session 2] judge, attempt 1: completed in [duration], 1 turn, 0.01 USD, engine scripted, model balanced
           verdict      pass: It is there.
         claim of agent 1, which nobody checked:
         | I built it,

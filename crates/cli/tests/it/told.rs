@@ -101,7 +101,7 @@ fn a_session_of_a_model_is_not_said_to_have_printed_nothing() {
     let session = last(&step_of(&world), Work::Agent(1)).id.clone();
     assert!(status.stdout.contains(&format!("`proctor log {session}` has the transcript")), "{status}");
     for told in [&output, &status] {
-        assert!(told.stderr.contains("`proctor doctor` says how scripted is logged in here"), "{told}");
+        assert!(told.stderr.contains("`proctor engines` says how scripted is logged in here"), "{told}");
     }
     assert!(text(&world, &["cost"]).contains("0.00 USD"), "what its provider turned away cost nothing");
 }

@@ -314,8 +314,11 @@ fn i4_foreign_commits_stop_a_resume_and_can_be_accepted() {
         }
         world.git(&["commit", "--quiet", "-m", "The user's own", "--", "own.txt"]);
         let commit = world.git(&["rev-parse", "HEAD"]);
+        world.write("beside.txt", "not committed\n");
 
-        assert_refused(&world, &["there is 1 commit that is not the run's", &commit[..12], "--accept-foreign"]);
+        // What would be taken in with the commit is named with it.
+        assert_refused(&world, &["there is 1 commit that is not the run's", &commit[..12], "changed: beside.txt", "--accept-foreign"]);
+        std::fs::remove_file(world.root().join("repository/beside.txt")).expect("the file");
 
         assert_completed(&world, world.proctor(&["procedure", "resume", "--accept-foreign"]));
         let expected = match moment {

@@ -208,6 +208,8 @@ pub enum Refusal {
         run: RunId,
         /// What stands in the way.
         reason: HaltReason,
+        /// Paths that are somebody else's, beside commits that are: whoever takes in the ones takes in the others.
+        foreign: Vec<RepoPath>,
     },
     /// The run was started in another working tree.
     #[error("resume {run} here: it works in {worktree}")]

@@ -34,7 +34,7 @@ pub fn rejudge_run(
         // The record is committed again, which must not land elsewhere.
         let status = driver.context.site.repository.status()?;
         if let Some(reason) = driver.moved(&status) {
-            return Err(Refusal::Halted { run: run_id.clone(), reason }.into());
+            return Err(Refusal::Halted { run: run_id.clone(), reason, foreign: Vec::new() }.into());
         }
     }
     driver.record(RunEvent::RejudgeAsked)?;

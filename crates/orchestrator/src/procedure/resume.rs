@@ -202,7 +202,10 @@ impl Driver<'_> {
             match self.commits_after(self.run.head.as_ref(), &status)? {
                 Ok(_) if self.all_made_by_step()? => {}
                 Ok(_) | Err(HaltReason::HistoryRewritten { .. }) if attitude == Attitude::AcceptForeign => head = status.head.clone(),
-                Ok(commits) => return Err(self.cannot_go_on(HaltReason::ForeignCommits(commits))),
+                Ok(commits) => {
+                    let foreign = self.foreign_since_stop(&status)?;
+                    return Err(Refusal::Halted { run: self.run_id.clone(), reason: HaltReason::ForeignCommits(commits), foreign }.into());
+                }
                 Err(reason) => return Err(self.cannot_go_on(reason)),
             }
         }
@@ -233,7 +236,7 @@ impl Driver<'_> {
     }
 
     fn cannot_go_on(&self, reason: HaltReason) -> ProcedureError {
-        Refusal::Halted { run: self.run_id.clone(), reason }.into()
+        Refusal::Halted { run: self.run_id.clone(), reason, foreign: Vec::new() }.into()
     }
 
     /// Whether the run is inside a step whose own shells can have made every commit since its baseline.

@@ -118,13 +118,11 @@ fn all_commits(run: &Run) -> Vec<Oid> {
 
 /// Where the branch of an isolated run is.
 fn box_text(confined: &Confinement) -> String {
+    if confined.kind == "none" {
+        return "none: its agents worked outside of any box, with your permissions".to_owned();
+    }
     let network = if confined.net.as_deref() == Some("none") { ", without the network" } else { "" };
-    // Where there is none, it goes without saying.
-    let open = if confined.open.is_empty() || confined.kind == "none" {
-        String::new()
-    } else {
-        format!("; it leaves open: {}", confined.open.join(", "))
-    };
+    let open = if confined.open.is_empty() { String::new() } else { format!("; it leaves open: {}", confined.open.join(", ")) };
     format!("{}{network}{open}", confined.kind)
 }
 
@@ -275,7 +273,7 @@ fn print_orphans_of_lost(fields: &Fields<'_>, session: &SessionRecord) {
     }
 }
 
-/// `, 3 turns, 0.25 USD, model strong`.
+/// `, 3 turns, 0.25 USD, engine claude, model strong`.
 fn spent(session: &SessionRecord) -> String {
     let cost = match session_cost(session) {
         cost @ Cost::Known(_) => cost.to_string(),
@@ -283,7 +281,7 @@ fn spent(session: &SessionRecord) -> String {
     };
     let Some(agent) = session.report.as_ref().and_then(|report| report.agent.as_ref()) else { return format!(", {cost}") };
     let model = agent.model.as_ref().map(|model| format!(", model {}", visible_line(model))).unwrap_or_default();
-    format!(", {}, {cost}{model}", counted(agent.turns as usize, "turn"))
+    format!(", {}, {cost}, engine {}{model}", counted(agent.turns as usize, "turn"), agent.engine)
 }
 
 /// The exit codes of all shells, in order.
