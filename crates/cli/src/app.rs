@@ -23,10 +23,18 @@ pub struct Invocation {
     pub printer: Printer,
 }
 
+impl Invocation {
+    /// The same command, at work in another folder.
+    pub fn at(&self, directory: PathBuf) -> Self {
+        let printer = Printer::on_process(self.printer.talk(), ColorChoice::Never, &self.environment);
+        Self { directory, environment: self.environment.clone(), printer }
+    }
+}
+
 /// Runs the command line of this process.
 pub fn main() -> std::process::ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    shortcut(&arguments).unwrap_or_else(|| exit(run(&arguments)))
+    shortcut(&arguments).unwrap_or_else(|| exit(crate::commands::hook::harmless(&arguments, run(&arguments))))
 }
 
 /// What has to be quick or small is answered before anything is parsed or read: the version, which scripts ask
@@ -105,6 +113,7 @@ fn dispatch(invocation: &Invocation, command: &Command) -> Result<ExitCode, Repo
         Command::Stop(args) => crate::commands::stop::run(invocation, args),
         Command::Memory(command) => crate::commands::memory::run(invocation, command),
         Command::Mcp(args) => crate::commands::mcp::run(invocation, args),
+        Command::Hook(command) => crate::commands::hook::run(invocation, command),
         Command::Doctor(args) => crate::commands::doctor::run(invocation, args),
         Command::Engines(args) => crate::commands::engines::run(invocation, args),
         Command::Demo(args) => crate::commands::demo::run(invocation, args),

@@ -3,6 +3,7 @@
 
 pub mod dev;
 pub mod engine;
+pub mod hook;
 pub mod mcp;
 pub mod memory;
 pub mod procedure;
@@ -70,6 +71,8 @@ pub enum Command {
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
     Mcp(mcp::McpArgs),
+    #[command(subcommand)]
+    Hook(hook::HookCommand),
     Doctor(setup::DoctorArgs),
     Engines(engine::EnginesArgs),
     Demo(setup::DemoArgs),

@@ -8,6 +8,7 @@ pub mod dev;
 pub mod doctor;
 pub mod engines;
 mod error;
+pub mod hook;
 pub mod init;
 pub mod log;
 pub mod mcp;

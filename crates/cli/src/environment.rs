@@ -90,6 +90,31 @@ pub static XDG_DATA_HOME: Variable =
 /// Where what can be made again is.
 pub static XDG_CACHE_HOME: Variable =
     by_caller("XDG_CACHE_HOME", "Where indexes of memory are kept: `$XDG_CACHE_HOME/proctor/memory`; `$HOME/.cache` when unset.");
+/// Where files of the login are.
+pub static XDG_RUNTIME_DIR: Variable = by_caller(
+    "XDG_RUNTIME_DIR",
+    "Where hooks note what they said to a session: `$XDG_RUNTIME_DIR/proctor/hooks`; beside the state when unset.",
+);
+/// Where Claude Code keeps its settings.
+pub static CLAUDE_CONFIG_DIR: Variable = by_caller(
+    "CLAUDE_CONFIG_DIR",
+    "Where Claude Code keeps its state and settings; its sessions may write there, and `proctor hook install claude-code` does.",
+);
+/// Where Codex keeps its settings.
+pub static CODEX_HOME: Variable =
+    by_caller("CODEX_HOME", "Where Codex keeps its settings, for `proctor hook install codex`; `$HOME/.codex` when unset.");
+/// The read budget.
+pub static READ_BUDGET: Variable = by_caller(
+    "AOP_READ_BUDGET_LINES",
+    "How many lines `proctor hook … pre-read --read-budget` lets be read at once; 350 unless it is a number above 0.",
+);
+/// What the read budget lets pass.
+pub static WAIVE: Variable = by_caller(
+    "AOP_WAIVE",
+    "Names of rules, separated by commas or spaces, that do not hold; with `core.context:unbounded-read` the read budget lets everything pass.",
+);
+/// Turns the read budget off.
+pub static HOOKS_DISABLED: Variable = by_caller("AGENTOPS_HOOKS_DISABLED", "`1`: the read budget lets everything pass and says nothing.");
 /// The editor.
 pub static VISUAL: Variable = by_caller("VISUAL", "The editor of `proctor memory edit`: a program, and its options after spaces.");
 /// The editor.
@@ -131,8 +156,13 @@ pub static VARIABLES: &[&Variable] = &[
     &by_caller("ANTHROPIC_BASE_URL", "Where the sessions of Claude Code send their requests."),
     &by_caller("ANTHROPIC_CUSTOM_HEADERS", "What they send with them."),
     &by_caller("ANTHROPIC_MODEL", "The model of sessions whose card names none."),
-    &by_caller("CLAUDE_CONFIG_DIR", "Where Claude Code keeps its state; its sessions may write there."),
+    &CLAUDE_CONFIG_DIR,
+    &CODEX_HOME,
     &by_caller("NODE_EXTRA_CA_CERTS", "Certificates for sessions of Claude Code."),
+    &XDG_RUNTIME_DIR,
+    &READ_BUDGET,
+    &WAIVE,
+    &HOOKS_DISABLED,
     &VISUAL,
     &EDITOR,
     &NO_COLOR,

@@ -191,7 +191,7 @@ impl SettingsHere {
 
 /// Our own program, which hosts sessions. Where it was replaced since we were started, as by an upgrade, its path
 /// leads nowhere, and only the kernel still knows what we are.
-fn own_program() -> Result<PathBuf, CommandError> {
+pub(crate) fn own_program() -> Result<PathBuf, CommandError> {
     let program = std::env::current_exe().map_err(CommandError::OwnProgram)?;
     Ok(if program.exists() { program } else { PathBuf::from("/proc/self/exe") })
 }

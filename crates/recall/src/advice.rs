@@ -104,6 +104,13 @@ pub fn brief(advice: &[Advice<'_>], now: Timestamp, most: usize) -> Option<Brief
     (!shown.is_empty()).then_some(Brief { text, shown })
 }
 
+/// What is said of one record, by itself.
+pub fn render_one(advice: &Advice<'_>, now: Timestamp) -> String {
+    let mut text = String::new();
+    push(advice, now, &mut text);
+    text
+}
+
 fn counted(number: usize) -> String {
     if number == 1 { "1 record".to_owned() } else { format!("{number} records") }
 }
