@@ -62,7 +62,7 @@ fn codex_is_told_of_the_memory_and_of_a_ruling_before_it_patches() {
 [[scenario]]
 match = 'Change it'
 turn = [
-  { tools = [{ name = "apply_patch", input = { input = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-fn a() {}\n+fn b() {}\n*** End Patch\n" } }] },
+  { tools = [{ name = "exec", input = { input = 'text(await tools.apply_patch("*** Begin Patch\n*** Update File: src/a.rs\n@@\n-fn a() {}\n+fn b() {}\n*** End Patch\n"))' } }] },
   { tools = [{ shell = "cat long.txt" }] },
   { text = "Done." },
 ]
