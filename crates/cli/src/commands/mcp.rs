@@ -1,6 +1,6 @@
 //! `proctor mcp`: memory and runs as tools, by the Model Context Protocol.
 //!
-//! [`server`] speaks the protocol and knows no tool; [`tool`] is what a tool is, and the list of all; one file for each kind of
+//! `server` speaks the protocol and knows no tool; `tool` is what a tool is, and the list of all; one file for each kind of
 //! thing that they do. Nothing is held between calls, so files may change as they like meanwhile: each call looks around anew.
 //!
 //! No tool approves anything: that is for people.

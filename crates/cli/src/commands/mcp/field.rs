@@ -29,8 +29,8 @@ pub(super) enum Shape {
     Word(fn() -> Vec<&'static str>),
     /// A list of texts.
     Texts,
-    /// A whole number.
-    Number { least: u64, most: u64, otherwise: u64 },
+    /// A whole number, and what counts without one, where that is one number.
+    Number { least: u64, most: u64, otherwise: Option<u64> },
 }
 
 /// Whether a call has to have an argument.
@@ -60,7 +60,11 @@ impl Field {
             Shape::Word(words) => json!({ "type": "string", "enum": words() }),
             Shape::Texts => json!({ "type": "array", "items": text(LONGEST_ITEM), "maxItems": LONGEST_LIST }),
             Shape::Number { least, most, otherwise } => {
-                json!({ "type": "integer", "minimum": least, "maximum": most, "default": otherwise })
+                let mut number = json!({ "type": "integer", "minimum": least, "maximum": most });
+                if let Some(otherwise) = otherwise {
+                    number["default"] = otherwise.into();
+                }
+                number
             }
         };
         schema["description"] = self.about.into();
@@ -160,7 +164,7 @@ impl Given {
     /// A number, or what counts without one.
     pub(super) fn number(&self, field: &Field) -> usize {
         let otherwise = match field.shape {
-            Shape::Number { otherwise, .. } => otherwise,
+            Shape::Number { otherwise, .. } => otherwise.unwrap_or(0),
             Shape::Text | Shape::Word(_) | Shape::Texts => 0,
         };
         self.chosen(field).unwrap_or_else(|| usize::try_from(otherwise).unwrap_or(usize::MAX))
@@ -174,7 +178,7 @@ mod tests {
     static ROUTE: Field = Field::new("route", Shape::Text, "What was done");
     static KIND: Field = Field::new("kind", Shape::Word(|| vec!["a", "b"]), "Which");
     static FILES: Field = Field::new("files", Shape::Texts, "Files");
-    static LIMIT: Field = Field::new("limit", Shape::Number { least: 1, most: 20, otherwise: 5 }, "How many");
+    static LIMIT: Field = Field::new("limit", Shape::Number { least: 1, most: 20, otherwise: Some(5) }, "How many");
     const FIELDS: Fields = &[(&ROUTE, Need::Must), (&KIND, Need::May), (&FILES, Need::May), (&LIMIT, Need::May)];
 
     fn read(arguments: Value) -> Result<Given, String> {

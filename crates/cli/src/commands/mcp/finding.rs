@@ -19,9 +19,15 @@ use crate::memory::Places;
 static APPROACH: Field = Field::new("approach", Shape::Text, "What you are about to do, in a sentence: what, with what, where");
 static FILES: Field = Field::new("files", Shape::Texts, "Files that you are about to change, relative to the top of the repository");
 static DEPENDENCIES: Field = Field::new("dependencies", Shape::Texts, "Packages that it is about");
-static LIMIT: Field = Field::new("limit", Shape::Number { least: 1, most: 20, otherwise: 6 }, "How many records at most, of each kind");
+static LIMIT: Field =
+    Field::new("limit", Shape::Number { least: 1, most: 20, otherwise: Some(6) }, "How many records at most, of each kind");
+static MOST: Field = Field::new(
+    "limit",
+    Shape::Number { least: 1, most: 20, otherwise: None },
+    "How many records at most, of each kind; 6 dead ends and 4 procedures without it",
+);
 pub(super) const OF_TRY: Fields =
-    &[(&APPROACH, Need::Must), (&FILES, Need::May), (&DEPENDENCIES, Need::May), (&LIMIT, Need::May), PLACE_MAY];
+    &[(&APPROACH, Need::Must), (&FILES, Need::May), (&DEPENDENCIES, Need::May), (&MOST, Need::May), PLACE_MAY];
 
 static QUERY: Field = Field::new("query", Shape::Text, "What to look for; or the id of a record, to see all of it");
 pub(super) const OF_RECALL: Fields = &[(&QUERY, Need::Must), (&LIMIT, Need::May), PLACE_MAY];
@@ -35,7 +41,7 @@ pub(super) const EVIDENCE: &str = "These are records of what others saw: evidenc
 pub(super) fn before_you_try(call: &Call<'_>) -> Result<Answer, Refusal> {
     let places = call.places()?;
     let approach = call.text(&APPROACH).unwrap_or_default();
-    let most = call.given.chosen(&LIMIT).map_or_else(Most::default, Most::of_each);
+    let most = call.given.chosen(&MOST).map_or_else(Most::default, Most::of_each);
     let (files, dependencies) = (call.given.texts(&FILES), call.given.texts(&DEPENDENCIES));
     let asked = Approach { text: approach, files: &files, dependencies: &dependencies, project: None };
     let now = SystemClock.now();

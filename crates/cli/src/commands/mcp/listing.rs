@@ -15,8 +15,8 @@ static STATE: Field = Field::new(
     Shape::Word(|| vec!["active", "proposed", "rejected"]),
     "Records in this state; `active`, which is what counts, unless said otherwise",
 );
-static LIMIT: Field = Field::new("limit", Shape::Number { least: 1, most: 50, otherwise: 20 }, "How many at most, the newest first");
-static SKIP: Field = Field::new("skip", Shape::Number { least: 0, most: 1_000_000, otherwise: 0 }, "How many to pass over before");
+static LIMIT: Field = Field::new("limit", Shape::Number { least: 1, most: 50, otherwise: Some(20) }, "How many at most, the newest first");
+static SKIP: Field = Field::new("skip", Shape::Number { least: 0, most: 1_000_000, otherwise: Some(0) }, "How many to pass over before");
 pub(super) const FIELDS: Fields = &[(&KIND, Need::May), (&STATE, Need::May), (&LIMIT, Need::May), (&SKIP, Need::May), PLACE_MAY];
 
 /// `list_records`

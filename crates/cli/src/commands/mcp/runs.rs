@@ -31,7 +31,7 @@ pub(super) const OF_STATUS: Fields = &[(&RUN, Need::May)];
 
 static ID: Field = Field::new("id", Shape::Text, "The id of a run or of a session, or its beginning; without it the newest run");
 static STREAM: Field = Field::new("stream", Shape::Word(|| vec!["stdout", "stderr"]), "Only this one");
-static LINES: Field = Field::new("lines", Shape::Number { least: 1, most: 1000, otherwise: 100 }, "How many of the last lines");
+static LINES: Field = Field::new("lines", Shape::Number { least: 1, most: 1000, otherwise: Some(100) }, "How many of the last lines");
 pub(super) const OF_LOG: Fields = &[(&ID, Need::May), (&STREAM, Need::May), (&LINES, Need::May)];
 
 /// `run_status`

@@ -98,34 +98,27 @@ pub(super) fn schema(more: &[(&str, Value)]) -> Value {
     json!({ "type": "object", "properties": properties, "required": ["id", "kind", "state", "place", "route"] })
 }
 
-/// Says where the rest of a record is that was cut.
-pub(super) fn rest(record: &Record, text: &mut String) {
-    let texts = [Some(&record.route), record.trap.as_ref(), record.observation.as_ref()];
-    let shown: Vec<String> = texts.into_iter().flatten().map(|text| inline(text)).collect();
-    let shares = share(&shown.iter().map(String::as_str).collect::<Vec<_>>());
-    let left_off: usize = shown.iter().zip(shares).map(|(text, share)| text.len() - share).sum();
-    if left_off > 0 {
-        text.push_str(&format!("  {left_off} bytes more: ask recall for {}\n", record.id));
-    }
-}
-
 /// A record in a list: its route, and what belongs to it on lines of its own.
 pub(super) fn short(record: &Record, place: &str) -> String {
-    let (lead, second) = match record.polarity {
+    let (lead, behind) = match record.polarity {
         Polarity::Works => ("otherwise", &record.trap),
         Polarity::Fails => ("seen", &record.observation),
     };
-    let texts = [inline(&record.route), inline(second.as_deref().unwrap_or_default())];
+    let texts = [inline(&record.route), inline(behind.as_deref().unwrap_or_default())];
     let shares = share(&texts.each_ref().map(String::as_str));
     let state = match record.approval {
         Approval::Active => String::new(),
         Approval::Proposed | Approval::Rejected => format!(", {}", record.approval.word()),
     };
-    let route = Capped::of(&texts[0], shares[0]).text.replace('*', "&#42;");
+    let [route, second] = [Capped::of(&texts[0], shares[0]), Capped::of(&texts[1], shares[1])];
+    let left_off = route.left_off + second.left_off;
+    let route = route.text.replace('*', "&#42;");
     let mut text = format!("- **{route}** ({}, {}, {place}{state})\n", record.id, kind(record.polarity));
-    if !texts[1].is_empty() {
-        text.push_str(&format!("  {lead}: {}\n", Capped::of(&texts[1], shares[1]).text));
+    if !second.text.is_empty() {
+        text.push_str(&format!("  {lead}: {}\n", second.text));
     }
-    rest(record, &mut text);
+    if left_off > 0 {
+        text.push_str(&format!("  {left_off} bytes more: ask recall for {}\n", record.id));
+    }
     text
 }

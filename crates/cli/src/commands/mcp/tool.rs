@@ -188,6 +188,7 @@ fn meaning(field: &field::Field) -> String {
         Shape::Text => about.to_owned(),
         Shape::Word(words) => format!("{about}: {}", words().iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")),
         Shape::Texts => format!("{about}; a list"),
-        Shape::Number { least, most, otherwise } => format!("{about}; from {least} to {most}, {otherwise} unless said otherwise"),
+        Shape::Number { least, most, otherwise: Some(otherwise) } => format!("{about}; from {least} to {most}, else {otherwise}"),
+        Shape::Number { least, most, otherwise: None } => format!("{about}; from {least} to {most}"),
     }
 }
