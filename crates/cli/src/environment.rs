@@ -38,6 +38,11 @@ const fn by_proctor(name: &'static str, meaning: &'static str) -> Variable {
     Variable { name, set_by: SetBy::Proctor, meaning }
 }
 
+/// Where the model of meaning is.
+pub static MODEL: Variable = by_caller(
+    "PROCTOR_MEANING",
+    "The folder with the files of the model of meaning (`model.onnx`, `tokenizer.json`), instead of those that are part of the program.",
+);
 /// Setting `layout`.
 pub static LAYOUT: Variable = by_caller("PROCTOR_LAYOUT", "Overrides the setting `layout`.");
 /// Setting `records`.
@@ -130,6 +135,7 @@ pub static TERM: Variable = by_caller("TERM", "`dumb`: no colour and no live pro
 
 /// Every variable, in the order of the documentation.
 pub static VARIABLES: &[&Variable] = &[
+    &MODEL,
     &LAYOUT,
     &RECORDS,
     &PASS_ENV,

@@ -3,10 +3,13 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use proctor_orchestrator::Memory;
+use proctor_recall::embedding::{Embedder, MiniLm};
 use proctor_recall::hygiene::Mask;
-use proctor_recall::{Contents, Entry, Folder, Library, Shelf, StoreError};
+use proctor_recall::matching::Bars;
+use proctor_recall::{Contents, Entry, Folder, Library, Sense, Shelf, StoreError};
 use proctor_workspace::{GitEnvironment, Repository, WorkspaceError};
 
 use crate::Invocation;
@@ -27,6 +30,8 @@ pub struct Places {
     pub project: Option<String>,
     /// Where indexes are kept.
     pub cache: Option<PathBuf>,
+    /// Where the files of the model of meaning are, if not in this program.
+    pub model: Option<PathBuf>,
 }
 
 /// What must not be written: values of the variables that settings name, and of those whose name says that they are secret.
@@ -104,7 +109,8 @@ impl Places {
             }
             Some(_) | None => {}
         }
-        Ok(Self { shelves, repository, card_root, project, cache: cache_of_memory(&invocation.environment) })
+        let (cache, model) = (cache_of_memory(&invocation.environment), invocation.environment.folder(&environment::MODEL));
+        Ok(Self { shelves, repository, card_root, project, cache, model })
     }
 
     /// All of it, to be searched.
@@ -114,10 +120,24 @@ impl Places {
             Some(repository) => library.with_top(repository.work_tree.clone()),
             None => library,
         };
-        match &self.cache {
+        let library = match &self.cache {
             Some(folder) => library.with_cache(folder.clone()),
             None => library,
+        };
+        match self.sense() {
+            Some(sense) => library.with_sense(Arc::new(sense)),
+            None => library,
         }
+    }
+
+    /// The model of meaning, if there is one: the folder that the environment names, or what is part of this program. Nothing
+    /// is read before somebody asks.
+    fn sense(&self) -> Option<Sense> {
+        let embedder: Box<dyn Embedder> = match &self.model {
+            Some(folder) => Box::new(MiniLm::in_folder(folder.clone())),
+            None => Box::new(MiniLm::bundled()?),
+        };
+        Some(Sense::new(embedder, Bars::of_minilm(), self.cache.clone()))
     }
 
     /// The folder that new records go to.

@@ -6,9 +6,12 @@
 //! INVARIANT: what is answered was in the files at one moment. The index says of which state of the files it was made, and an answer
 //! is given only if they are in that state after its lines were read.
 
+mod sense;
 mod shelved;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use proctor_domain::Timestamp;
 
@@ -19,6 +22,8 @@ use crate::record::Polarity;
 use crate::stale::{Stale, Versions, stale};
 use crate::store::{Entry, Folder, StoreError};
 
+use sense::Asked;
+pub use sense::{Sense, Vectored};
 use shelved::{Held, Shelved};
 
 /// A folder of memory, under the name that people know it by.
@@ -43,6 +48,7 @@ pub struct Library {
     /// Where indexes are kept.
     cache: Option<PathBuf>,
     held: Held,
+    sense: Option<Arc<Sense>>,
 }
 
 /// How many records are worth somebody's while.
@@ -99,7 +105,7 @@ impl Found {
 impl Library {
     /// The library of these shelves. `project` is the repository that whoever asks works in, `root` where its lock files are.
     pub fn new(shelves: Vec<Shelf>, project: Option<String>, root: Option<PathBuf>) -> Self {
-        Self { shelves, project, top: root.clone(), root, cache: None, held: Held::default() }
+        Self { shelves, project, top: root.clone(), root, cache: None, held: Held::default(), sense: None }
     }
 
     /// The same, with the top of the working tree where that is not where lock files are: records name files from there.
@@ -114,6 +120,20 @@ impl Library {
         Self { cache: Some(folder), ..self }
     }
 
+    /// The same, that finds by meaning as well.
+    #[must_use]
+    pub fn with_sense(self, sense: Arc<Sense>) -> Self {
+        Self { sense: Some(sense), ..self }
+    }
+
+    /// Makes vectors of the records that have none, for about so long, and says how it stands; `None` if it finds by words alone.
+    ///
+    /// # Errors
+    /// A folder can't be read, or one of its files is damaged.
+    pub fn make_vectors(&self, limit: Duration) -> Result<Option<Vectored>, StoreError> {
+        self.sense.as_ref().map(|sense| sense.make(&self.shelved(), limit)).transpose()
+    }
+
     /// Its folders, the repository's first.
     pub fn shelves(&self) -> &[Shelf] {
         &self.shelves
@@ -126,7 +146,8 @@ impl Library {
     /// A folder can't be read, or one of its files is damaged.
     pub fn try_approach(&self, approach: &Approach<'_>, most: Most, now: Timestamp) -> Result<Vec<Found>, StoreError> {
         let approach = Approach { project: approach.project.or(self.project.as_deref()), ..*approach };
-        let ask = |index: &Index| search(index, &approach, most).into_iter().map(|hit| (hit.number, hit)).collect();
+        let asked = self.sense.as_ref().and_then(|sense| sense.ask(approach.text));
+        let ask = |index: &Index| search(index, &approach, asked.as_ref(), most).into_iter().map(|hit| (hit.number, hit)).collect();
         let shelved = self.shelved().look_up(ask)?;
         let found = shelved.into_iter().map(|(hit, shelf, entry)| {
             let why = hit.decision.to_string();
@@ -182,8 +203,12 @@ impl Library {
 }
 
 /// The best of each polarity, dead ends first.
-fn search(index: &Index, approach: &Approach<'_>, most: Most) -> Vec<Hit> {
-    let hits = index.search(approach, &Bars::default(), None, most.fails.max(most.works));
+fn search(index: &Index, approach: &Approach<'_>, asked: Option<&Asked<'_>>, most: Most) -> Vec<Hit> {
+    let shown = most.fails.max(most.works);
+    let hits = match asked {
+        Some(asked) => asked.search(index, approach, shown),
+        None => index.search(approach, &Bars::default(), None, shown),
+    };
     let of = |polarity: Polarity| hits.iter().filter(move |hit| hit.polarity == polarity).take(most.of(polarity));
     of(Polarity::Fails).chain(of(Polarity::Works)).cloned().collect()
 }

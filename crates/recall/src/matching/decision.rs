@@ -22,11 +22,13 @@ pub struct Bars {
     pub with_dependency: Bar,
     /// The share that is enough for a record that stands beside one that is shown: the other polarity of the same matter.
     pub beside: f32,
+    /// The cosine that is enough for such a record.
+    pub beside_in_meaning: f32,
     /// From this cosine on the meaning is enough.
     pub meaning: f32,
     /// From this cosine on the meaning is enough if some words are shared.
     pub meaning_with_words: f32,
-    /// The share of the route that is enough for that.
+    /// The share that is enough for that.
     pub words_with_meaning: f32,
     /// Below this cosine shared words are not believed, unless one side restates the other.
     pub disbelief: f32,
@@ -60,11 +62,31 @@ impl Default for Bars {
             with_code: 0.15,
             with_dependency: Bar { words: 2, of_lighter: 0.4, of_both: 0.3 },
             beside: 0.15,
+            beside_in_meaning: 0.65,
             meaning: 0.80,
             meaning_with_words: 0.74,
             words_with_meaning: 0.25,
             disbelief: 0.65,
         }
+    }
+}
+
+impl Bars {
+    /// The bars of all-MiniLM-L6-v2 with weights of 8 bits, found on the tuning part of `evals/memory`.
+    pub fn of_minilm() -> Self {
+        Self {
+            beside_in_meaning: 0.2,
+            meaning: 0.66,
+            meaning_with_words: 0.60,
+            words_with_meaning: 0.30,
+            disbelief: -1.0,
+            ..Self::default()
+        }
+    }
+
+    /// A meaning below this cosine is not enough for anything.
+    pub fn least_meaning(&self) -> f32 {
+        self.meaning.min(self.meaning_with_words).min(self.beside_in_meaning)
     }
 }
 
@@ -155,6 +177,11 @@ pub fn decide(overlap: &Overlap, bars: &Bars) -> Option<Reason> {
     by_words(overlap, bars).or_else(|| by_meaning(overlap, bars))
 }
 
+/// Whether what is common is enough for a record that stands beside one that is shown.
+pub(super) fn may_stand_beside(overlap: &Overlap, bars: &Bars) -> bool {
+    overlap.share() >= bars.beside || overlap.cosine.is_some_and(|cosine| cosine >= bars.beside_in_meaning)
+}
+
 fn by_words(overlap: &Overlap, bars: &Bars) -> Option<Reason> {
     let Overlap { route, whole, .. } = overlap;
     // What restates the route stands, whatever a model makes of its meaning.
@@ -181,7 +208,7 @@ fn by_words(overlap: &Overlap, bars: &Bars) -> Option<Reason> {
 
 fn by_meaning(overlap: &Overlap, bars: &Bars) -> Option<Reason> {
     let cosine = overlap.cosine?;
-    let is_near = cosine >= bars.meaning_with_words && overlap.route.of_lighter >= bars.words_with_meaning;
+    let is_near = cosine >= bars.meaning_with_words && overlap.share() >= bars.words_with_meaning;
     (cosine >= bars.meaning || is_near).then_some(Reason::Meaning)
 }
 

@@ -2,6 +2,7 @@
 
 mod baseline;
 mod figures;
+mod meanings;
 mod memory;
 mod rows;
 

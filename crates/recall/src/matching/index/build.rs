@@ -7,6 +7,7 @@ use proctor_domain::RecordId;
 use super::bytes::{Entry, ID, NO_PROJECT, Packed, Parts, Sections};
 use super::{Damaged, Field, Findable, Fingerprint, Index, Kind, Place, fields_of};
 use crate::Record;
+use crate::embedding::{Meant, TextId};
 
 impl Index {
     /// Makes an index of records. Their order is kept: where two fit equally well, the earlier one is shown first.
@@ -68,6 +69,11 @@ impl Index {
         Some((place, id))
     }
 
+    /// Names the text that stands for the meaning of a record.
+    pub fn text(&self, number: u32) -> TextId {
+        TextId(self.sections.record(&self.bytes, number as usize).text)
+    }
+
     /// How many records are in it.
     pub fn len(&self) -> usize {
         self.sections.records
@@ -112,7 +118,8 @@ impl Builder {
             self.postings[*term as usize].push((number, *mask));
         }
         self.forward.push(terms);
-        self.entries.push(Entry { place, project: project.unwrap_or(NO_PROJECT), polarity: record.polarity, lengths, id });
+        let text = Meant::of(record.route, record.trap, record.observation).id().0;
+        self.entries.push(Entry { place, project: project.unwrap_or(NO_PROJECT), polarity: record.polarity, lengths, id, text });
     }
 
     fn term(&mut self, key: String) -> u32 {

@@ -4,12 +4,12 @@ use super::{Fingerprint, Place};
 use crate::Polarity;
 
 /// Changes with the form, and with whatever changes the keys of terms.
-const FORM: u64 = 2;
+const FORM: u64 = 3;
 const MAGIC: u64 = u64::from_le_bytes(*b"proctrec");
 /// Magic, form, checksum, fingerprint (four), records, terms, three average lengths, seven ends of sections.
 const HEAD: usize = 8 * 19;
-/// Source, length, offset, project, polarity, three lengths of fields, line, id.
-pub(super) const RECORD: usize = 38;
+/// Source, length, offset, project, polarity, three lengths of fields, line, id, text.
+pub(super) const RECORD: usize = 54;
 /// How long an id is without its prefix.
 pub(super) const ID: usize = 10;
 /// A record that belongs to no project.
@@ -150,8 +150,9 @@ impl Sections {
         let place = Place { source: short(row, 0), line: short(row, 6), length: short(row, 1), offset: word(row, 1) };
         let last = row.get(20..24).unwrap_or(&[0; 4]);
         let polarity = if last[0] == 0 { Polarity::Works } else { Polarity::Fails };
-        let id = row.get(28..RECORD).and_then(|id| id.try_into().ok()).unwrap_or_default();
-        Entry { place, project: short(row, 4), polarity, lengths: [last[1], last[2], last[3]], id }
+        let id = row.get(28..38).and_then(|id| id.try_into().ok()).unwrap_or_default();
+        let text = row.get(38..RECORD).and_then(|text| text.try_into().ok()).unwrap_or_default();
+        Entry { place, project: short(row, 4), polarity, lengths: [last[1], last[2], last[3]], id, text }
     }
 }
 
@@ -164,6 +165,8 @@ pub(super) struct Entry {
     pub(super) lengths: [u8; 3],
     /// The id without its prefix; zeros for what has none.
     pub(super) id: [u8; ID],
+    /// Names the text that its vector is of.
+    pub(super) text: [u8; 16],
 }
 
 impl Entry {
@@ -179,6 +182,7 @@ impl Entry {
         bytes.extend_from_slice(&self.lengths);
         bytes.extend_from_slice(&self.place.line.to_le_bytes());
         bytes.extend_from_slice(&self.id);
+        bytes.extend_from_slice(&self.text);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::bytes::{Entry, NO_PROJECT};
 use super::{Field, Hit, Index, Meaning};
 use crate::Polarity;
-use crate::matching::decision::{Bars, Decision, Overlap, Reason, decide};
+use crate::matching::decision::{Bars, Decision, Overlap, Reason, decide, may_stand_beside};
 use crate::matching::likeness::{Likeness, Pair, Side, pairs};
 use crate::matching::text::{Kind, Terms, fold};
 use crate::matching::{Approach, words};
@@ -36,7 +36,7 @@ impl Index {
         for compared in compared {
             match decide(&compared.overlap, bars) {
                 Some(reason) => hits.push(self.hit(&asked, compared, reason)),
-                None if compared.overlap.share() >= bars.beside => others.push(compared),
+                None if may_stand_beside(&compared.overlap, bars) => others.push(compared),
                 None => {}
             }
         }
