@@ -72,8 +72,8 @@ pub fn memory_of_runs(invocation: &Invocation, repository: &Repository, card_roo
     let of_project = Shelf { name: "project", folder: Folder::of_project(card_root, &project) };
     let of_user = user.clone().map(|folder| Shelf { name: "user", folder });
     let shelves = [of_project].into_iter().chain(of_user).collect();
-    let cache = cache_of_memory(&invocation.environment);
-    let places = Places { shelves, repository: None, card_root: Some(card_root.to_owned()), project: Some(project.clone()), cache };
+    let (cache, model) = (cache_of_memory(&invocation.environment), invocation.environment.folder(&environment::MODEL));
+    let places = Places { shelves, repository: None, card_root: Some(card_root.to_owned()), project: Some(project.clone()), cache, model };
     Memory {
         library: places.library().with_top(repository.work_tree.clone()),
         proposals: user,
