@@ -58,7 +58,8 @@ fn median(mut times: Vec<f64>) -> f64 {
 
 /// Makes the index look as if it had been written long after the records, so that nobody doubts it.
 fn settle(world: &World) {
-    let index = fs::read_dir(world.home().join(".cache/proctor/memory")).unwrap().next().unwrap().unwrap().path();
+    let mut files = fs::read_dir(world.home().join(".cache/proctor/memory")).unwrap().map(|entry| entry.unwrap().path());
+    let index = files.find(|path| path.extension().is_some_and(|ending| ending == "index")).unwrap();
     let written = fs::metadata(world.repository().join(FILE)).unwrap().modified().unwrap();
     fs::File::options().write(true).open(index).unwrap().set_modified(written + Duration::from_secs(5)).unwrap();
 }

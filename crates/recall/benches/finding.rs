@@ -102,7 +102,8 @@ fn search(library: &Library, approach: &str) -> usize {
 
 /// Makes the index look as if it had been written long after the records, so that nobody doubts it.
 fn settle(home: &Path) -> u64 {
-    let index = fs::read_dir(home.join("cache")).unwrap().next().unwrap().unwrap().path();
+    let mut files = fs::read_dir(home.join("cache")).unwrap().map(|entry| entry.unwrap().path());
+    let index = files.find(|path| path.extension().is_some_and(|ending| ending == "index")).unwrap();
     let file = fs::File::options().write(true).open(index).unwrap();
     file.set_modified(SystemTime::now() + Duration::from_secs(5)).unwrap();
     file.metadata().unwrap().len()
