@@ -8,7 +8,7 @@ use proctor_engine::agent::AgentEvent;
 use proctor_orchestrator::procedure::{Conversation, GoingOn, Notice, Stop};
 
 use crate::printer::{Printer, Stream, Style, Talk, visible_line};
-use crate::run_text::{counted, cut_off_text, work_name};
+use crate::run_text::{counted, cut_off_text, server_failed, work_name};
 
 /// How often the live line shows that time passes.
 const TICK: Duration = Duration::from_millis(200);
@@ -153,6 +153,9 @@ impl<'a> Progress<'a> {
 
     /// Shows what an agent does on the live line.
     fn show_agent(&self, event: &AgentEvent) {
+        if let AgentEvent::ServerFailed { name, reason } = event {
+            return self.say(&format!("  warning: {}", server_failed(name, reason.as_deref())));
+        }
         let (AgentEvent::Text(text) | AgentEvent::ToolCall { input: text, .. }) = event else { return };
         let tool = if let AgentEvent::ToolCall { name, .. } = event { format!("{name} ") } else { String::new() };
         let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();

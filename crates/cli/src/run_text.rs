@@ -97,6 +97,12 @@ pub fn cut_off_text(step: &StepRecord) -> Option<String> {
     (!ends.is_empty()).then(|| ends.join(", "))
 }
 
+/// That a server of tools, which an engine was told of, is not there. Both texts come from outside.
+pub fn server_failed(name: &str, reason: Option<&str>) -> String {
+    let reason = reason.map(|reason| format!(": {}", visible_line(reason))).unwrap_or_default();
+    format!("the server `{}` of the agent's tools did not start{reason}", visible_line(name))
+}
+
 /// The last `most` lines of what a stream held, each made harmless for a screen; a line before them says when
 /// there were more.
 pub fn last_lines(excerpt: &Excerpt, most: usize) -> Vec<String> {

@@ -88,7 +88,11 @@ impl Account {
                 self.used_up = reached.then_some(until);
                 false
             }
-            AgentEvent::Said(_) | AgentEvent::Retrying { .. } | AgentEvent::Nothing | AgentEvent::Garbage => false,
+            AgentEvent::Said(_)
+            | AgentEvent::Retrying { .. }
+            | AgentEvent::ServerFailed { .. }
+            | AgentEvent::Nothing
+            | AgentEvent::Garbage => false,
             AgentEvent::Unknown(_) => {
                 self.report.unknown_lines += 1;
                 false

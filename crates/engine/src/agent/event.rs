@@ -57,6 +57,13 @@ pub enum AgentEvent {
         /// Whether requests are refused until then.
         reached: bool,
     },
+    /// A server of tools did not start: its tools are missing.
+    ServerFailed {
+        /// What the settings call it.
+        name: String,
+        /// Why, where the engine says so.
+        reason: Option<String>,
+    },
     /// It is at work, and the line says no more than that: a part of a message that comes whole later, the words of an
     /// agent that it set to work itself. A sign of progress.
     Working,

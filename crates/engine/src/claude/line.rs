@@ -29,6 +29,21 @@ pub(super) struct SystemLine {
     pub(super) retry_delay_ms: Option<f64>,
 }
 
+/// What `system/init` says of servers of tools.
+#[derive(Deserialize)]
+pub(super) struct Servers<'a> {
+    #[serde(borrow)]
+    pub(super) mcp_servers: Vec<Server<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Server<'a> {
+    #[serde(borrow)]
+    pub(super) name: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) status: Cow<'a, str>,
+}
+
 /// `assistant` and `user`.
 #[derive(Deserialize)]
 pub(super) struct MessageLine<'a> {

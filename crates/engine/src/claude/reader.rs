@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::ending::{Refusal, Totals, finish};
 use super::kind::{Kind, Weight};
-use super::line::{Block, ControlLine, Head, MessageLine, MessageState, Quota, QuotaLine, ResultLine, SystemLine};
+use super::line::{Block, ControlLine, Head, MessageLine, MessageState, Quota, QuotaLine, ResultLine, Servers, SystemLine};
 use super::speech;
 use crate::agent::{Access, AgentEvent, Finish, Opening, Permission, Reader, Stop};
 
@@ -21,6 +21,9 @@ const QUEUED: &str = "queued";
 /// One that its model gets now.
 const STARTED: &str = "started";
 
+/// A server of tools that did not start.
+const FAILED: &str = "failed";
+
 /// Speaks one session, or reads the lines of one that is over.
 #[derive(Default)]
 pub(super) struct ClaudeReader {
@@ -32,6 +35,8 @@ pub(super) struct ClaudeReader {
     totals: Totals,
     /// Why the provider refused the last request.
     refusal: Refusal,
+    /// Whether it was told which servers did not start: each message begins with the whole list.
+    knows_servers: bool,
 }
 
 /// What is said to it.
@@ -158,7 +163,10 @@ impl ClaudeReader {
             Weight::User => user(parsed(line)?, events),
             Weight::Result => self.result(&parsed(line)?, events),
             Weight::Quota => self.quota(&parsed::<QuotaLine>(line)?.rate_limit_info, events),
-            Weight::Started => events.push(started(parsed(line)?)?),
+            Weight::Started => {
+                events.push(started(parsed(line)?)?);
+                self.servers(line, events);
+            }
             Weight::Retrying => self.retries(&parsed(line)?, events),
             Weight::Asking => self.asked(&parsed(line)?, events),
             Weight::MessageState => self.message_state(&parsed(line)?, events),
@@ -167,6 +175,16 @@ impl ClaudeReader {
             Weight::Unknown => return None,
         }
         Some(())
+    }
+
+    /// A line that says nothing of servers is as good as one of which all started.
+    fn servers(&mut self, line: &[u8], events: &mut Vec<AgentEvent>) {
+        if std::mem::replace(&mut self.knows_servers, true) {
+            return;
+        }
+        let servers = parsed::<Servers<'_>>(line).map(|line| line.mcp_servers).unwrap_or_default();
+        let failed = servers.into_iter().filter(|server| server.status == FAILED);
+        events.extend(failed.map(|server| AgentEvent::ServerFailed { name: server.name.into_owned(), reason: None }));
     }
 
     fn assistant(&mut self, line: MessageLine<'_>, events: &mut Vec<AgentEvent>) {

@@ -18,7 +18,7 @@ use super::spending::Spent;
 use super::talk::{Stage, Talk};
 use crate::agent::rpc::{Line, RpcError, parsed};
 use crate::agent::{AgentEvent, Opening, Reader, Stop};
-use message::{Begun, Complaint, Opened, Told, Turn, used_up};
+use message::{Begun, Complaint, Opened, ServerState, Told, Turn, used_up};
 
 /// Notices that say no more than that it is at work.
 const WORKING: [&str; 18] = [
@@ -43,7 +43,7 @@ const WORKING: [&str; 18] = [
 ];
 
 /// Notices of no weight.
-const NOTHING: [&str; 39] = [
+const NOTHING: [&str; 38] = [
     "account/gatewayOAuth/changed",
     "account/login/completed",
     "account/updated",
@@ -54,7 +54,6 @@ const NOTHING: [&str; 39] = [
     "guardianWarning",
     "mcpServer/event/stream/notification",
     "mcpServer/oauthLogin/completed",
-    "mcpServer/startupStatus/updated",
     "model/safetyBuffering/updated",
     "model/verification",
     "modelProvider/authRecoveryCompleted",
@@ -337,6 +336,11 @@ impl ServerReader {
                 self.resets_at = until.flatten().map(Timestamp);
                 events.push(AgentEvent::Limit { until: self.resets_at, reached: until.is_some() });
             }
+            "mcpServer/startupStatus/updated" => {
+                let server: ServerState = parsed(params)?;
+                let failed = AgentEvent::ServerFailed { name: server.name, reason: server.error };
+                events.push(if server.status == "failed" { failed } else { AgentEvent::Nothing });
+            }
             "error"
             | "item/completed"
             | "item/started"
@@ -471,6 +475,21 @@ impl Reader for ServerReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_does_not_start_is_told_of_with_its_reason() {
+        let mut reader = ServerReader::speaking(&Opening::default(), TimeZone::UTC);
+        let mut told = |status: &str, error: &str| {
+            let params = format!(r#"{{"threadId":"t","name":"desk","status":"{status}","error":{error}}}"#);
+            let mut events = Vec::new();
+            reader.read(format!(r#"{{"method":"mcpServer/startupStatus/updated","params":{params}}}"#).as_bytes(), &mut events);
+            events
+        };
+
+        assert_eq!([told("starting", "null"), told("ready", "null")], [[AgentEvent::Nothing], [AgentEvent::Nothing]]);
+        let failed = AgentEvent::ServerFailed { name: "desk".to_owned(), reason: Some("no such program".to_owned()) };
+        assert_eq!(told("failed", r#""no such program""#), [failed]);
+    }
 
     #[test]
     fn a_login_that_is_refused_twice_is_given_up_and_one_that_is_refused_once_is_not() {

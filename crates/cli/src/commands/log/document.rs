@@ -76,6 +76,10 @@ enum Event {
     Plan {
         entries: Vec<Planned>,
     },
+    ServerFailed {
+        name: String,
+        reason: Option<String>,
+    },
     Retrying {
         attempt: u32,
         status: Option<u16>,
@@ -185,6 +189,7 @@ fn event(event: AgentEvent) -> Option<Event> {
         AgentEvent::Plan(entries) => Event::Plan { entries: entries.into_iter().map(planned).collect() },
         AgentEvent::Retrying { attempt, status, wait_ms } => Event::Retrying { attempt, status, wait_ms },
         AgentEvent::Limit { until, reached } => Event::Limit { until: until.map(utc_time), reached },
+        AgentEvent::ServerFailed { name, reason } => Event::ServerFailed { name, reason },
         AgentEvent::Finished(finish) => end(*finish),
         AgentEvent::Unknown(name) => Event::Unknown { name },
         AgentEvent::Garbage => Event::Garbage,

@@ -7,7 +7,7 @@ use proctor_engine::agent::{AgentEvent, EngineKind, Finish, Opening, PlanEntry, 
 
 use crate::printer::{Printer, Stream, Style, visible, visible_line};
 use crate::progress::seconds;
-use crate::run_text::{counted, local_time, short_line};
+use crate::run_text::{counted, local_time, server_failed, short_line};
 
 /// How many lines of a tool's answer are shown.
 const SHOWN_LINES: usize = 4;
@@ -118,6 +118,9 @@ impl Writer<'_> {
             AgentEvent::Plan(entries) => self.paint(Style::Dim, &plan(entries)),
             AgentEvent::Retrying { attempt, status, wait_ms } => self.paint(Style::Doubtful, &retry(*attempt, *status, *wait_ms)),
             AgentEvent::Limit { until, reached: true } => self.paint(Style::Doubtful, &format!("  ! limit reached{}", until_text(*until))),
+            AgentEvent::ServerFailed { name, reason } => {
+                self.paint(Style::Doubtful, &format!("  ! {}", server_failed(name, reason.as_deref())))
+            }
             AgentEvent::Finished(finish) => format!("{} {}", self.paint(Style::Strong, "end:"), finish_text(finish)),
             AgentEvent::Unknown(kind) => {
                 self.paint(Style::Dim, &format!("  (a line of a kind that is not known here: {})", short_line(kind, SHOWN)))

@@ -16,6 +16,17 @@ pub(super) struct Opened {
     pub(super) model: Option<String>,
 }
 
+/// What becomes of a server of tools.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ServerState {
+    pub(super) name: String,
+    #[serde(deserialize_with = "field")]
+    pub(super) status: String,
+    #[serde(deserialize_with = "field")]
+    pub(super) error: Option<String>,
+}
+
 /// To `turn/start`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proctor_domain::session::SessionEnd;
-use proctor_engine::agent::Access;
+use proctor_engine::agent::{Access, AgentEvent};
 use serde_json::json;
 
 use super::stage::{Stage, task};
@@ -47,6 +47,21 @@ fn a_server_of_the_settings_gives_its_tools_to_one_that_works_and_to_no_judge() 
     looking.access = Access::ReadOnly;
     let judging = stage.play(&looking);
     assert!(!outcome(&judging).1.unwrap().contains("4711"), "{judging:?}");
+}
+
+#[test]
+fn a_server_that_does_not_start_is_told_of_once() {
+    let script = "[[default.turn]]\ntext = 'It is done.'\n";
+    let broken = Stage::claude(script, |setup, _| {
+        setup.servers.insert("desk".to_owned(), json!({ "command": "false" }));
+    });
+    let Some(mut stage) = broken else { return };
+
+    let report = stage.play(&task("Do it."));
+
+    assert_eq!(outcome(&report), DONE);
+    let failed = |event: &AgentEvent| matches!(event, AgentEvent::ServerFailed { name, .. } if name == "desk");
+    assert_eq!(stage.events().iter().filter(|event| failed(event)).count(), 1, "{}", stage.transcript());
 }
 
 #[test]
