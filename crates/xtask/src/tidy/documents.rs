@@ -8,7 +8,7 @@ use super::source::Source;
 const LONGEST_AGENTS: usize = 60;
 
 /// Packages in `Cargo.lock`. Each costs build time and trust; raise it in the commit that adds one, and say why.
-const MOST_PACKAGES: usize = 242;
+const MOST_PACKAGES: usize = 261;
 
 /// Where changes wait for a release: one file for each change that a user can notice.
 const CHANGES: &str = "changes/unreleased/";
