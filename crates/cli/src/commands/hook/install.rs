@@ -53,9 +53,11 @@ pub(super) fn install(invocation: &Invocation, args: &InstallHookArgs) -> Result
     let entries = Entry::all(args.host, &program(args.place)?, args.read_budget);
     let file = SettingsFile::find(invocation, args.host, args.place)?;
     let plan = |text: Option<&str>| {
+        if text.is_some_and(|text| entries::holds(args.host, text, &entries)) {
+            return Some(Change::None);
+        }
         let base = text.map_or_else(|| entries::fresh(args.host).to_owned(), |text| entries::without(args.host, text));
-        let wanted = entries::with(args.host, &base, &entries)?;
-        Some(if text == Some(&wanted) { Change::None } else { Change::Write(wanted) })
+        entries::with(args.host, &base, &entries).map(Change::Write)
     };
     let receipt = carry_out(invocation, &file, args.dry_run, plan)?;
     tell(invocation, &receipt, args.json);

@@ -115,6 +115,13 @@ pub(super) fn without(host: Host, text: &str) -> String {
     }
 }
 
+/// Whether a text has these hooks of ours and no others, wherever they stand in their lists and however they are written.
+pub(super) fn holds(host: Host, text: &str, entries: &[Entry]) -> bool {
+    let Ok(root) = serde_json::from_str::<Value>(text) else { return false };
+    let is_there = |entry: &Entry| root["hooks"][entry.event].as_array().is_some_and(|items| items.contains(&entry.value(host)));
+    commands(host, text).len() == entries.len() && entries.iter().all(is_there)
+}
+
 /// Whether hooks can be entered there; the sentence says why not.
 pub(super) fn check(text: &str) -> Result<(), &'static str> {
     let root = Node::parse(text).ok_or("it is not JSON")?;
