@@ -194,7 +194,7 @@ fn pretty(value: &Value, indent: &str, unit: &str) -> String {
             joined(members.iter().map(member).collect(), '{', '}')
         }
         Value::Array(items) if !items.is_empty() => joined(items.iter().map(|item| pretty(item, &inner, unit)).collect(), '[', ']'),
-        other => other.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
     }
 }
 
