@@ -69,39 +69,40 @@ pub struct Brief {
 /// As many whole records as fit into `most` characters, and how many do not; `None` where none is left to show. Dead ends and what
 /// works take turns in finding room, so that neither pushes the other out.
 pub fn brief(advice: &[Advice<'_>], now: Timestamp, most: usize) -> Option<Brief> {
-    let of = |polarity: Polarity| advice.iter().filter(move |advice| advice.record.polarity == polarity);
     let mut room = most.saturating_sub(BRIEF_WORDS);
-    let (mut fails, mut works): (Vec<(&RecordId, String)>, Vec<(&RecordId, String)>) = (Vec::new(), Vec::new());
-    let (mut of_fails, mut of_works) = (of(Polarity::Fails), of(Polarity::Works));
-    loop {
-        let pair = [of_fails.next(), of_works.next()];
-        if pair.iter().all(Option::is_none) {
-            break;
-        }
-        for advice in pair.into_iter().flatten() {
-            let mut text = String::new();
-            push(advice, now, &mut text);
-            let length = text.chars().count();
-            if length <= room {
-                room -= length;
-                let list = if advice.record.polarity == Polarity::Fails { &mut fails } else { &mut works };
-                list.push((&advice.record.id, text));
-            }
+    let mut fitting: Vec<(&Advice<'_>, String)> = Vec::new();
+    for advice in in_turns(advice) {
+        let text = render_one(advice, now);
+        let length = text.chars().count();
+        if length <= room {
+            room -= length;
+            fitting.push((advice, text));
         }
     }
-    let shown: Vec<RecordId> = fails.iter().chain(&works).map(|(id, _)| (*id).clone()).collect();
+    let is_works = |advice: &Advice<'_>| advice.record.polarity == Polarity::Works;
+    fitting.sort_by_key(|(advice, _)| is_works(advice));
     let mut text = String::new();
-    for (heading, list) in [("Dead ends:\n", &fails), ("What works, and what goes wrong otherwise:\n", &works)] {
-        if !list.is_empty() {
+    for (heading, works) in [("Dead ends:\n", false), ("What works, and what goes wrong otherwise:\n", true)] {
+        let records = fitting.iter().filter(|(advice, _)| is_works(advice) == works).map(|(_, record)| record.as_str());
+        let records: String = records.collect();
+        if !records.is_empty() {
             text.push_str(heading);
-            list.iter().for_each(|(_, record)| text.push_str(record));
+            text.push_str(&records);
         }
     }
-    let left_off = advice.len() - shown.len();
+    let left_off = advice.len() - fitting.len();
     if left_off > 0 {
         text.push_str(&format!("[{} more left off for want of room]\n", counted(left_off)));
     }
+    let shown: Vec<RecordId> = fitting.iter().map(|(advice, _)| advice.record.id.clone()).collect();
     (!shown.is_empty()).then_some(Brief { text, shown })
+}
+
+/// The best dead end, the best of what works, the second of each, and so on.
+fn in_turns<'advice, 'record>(advice: &'advice [Advice<'record>]) -> Vec<&'advice Advice<'record>> {
+    let (fails, works): (Vec<_>, Vec<_>) = advice.iter().partition(|advice| advice.record.polarity == Polarity::Fails);
+    let longest = fails.len().max(works.len());
+    (0..longest).flat_map(|place| [fails.get(place).copied(), works.get(place).copied()]).flatten().collect()
 }
 
 /// What is said of one record, by itself.

@@ -216,10 +216,13 @@ mod tests {
         let engine = |kind| format!("[engines.{kind}]\nprogram = '/a'\ninherit = true\npermission = 'bypass'\n");
         let servers = "[engines.claude.mcp.a]\ncommand = 'a'\n[engines.codex.mcp.a]\ncommand = 'a'\n";
         let engines: String = super::super::WITH_PROGRAM.map(engine).concat();
-        let open = format!("pass-env = ['A']\nlinger = ['a']\nconfine = 'none'\nnet = 'all'\nbox.image = 'a'\n{engines}{servers}");
+        let memory = |word| format!("memory.known-here = {word}\nmemory.proposals = {word}\n");
+        let here = "pass-env = ['A']\nlinger = ['a']\nconfine = 'none'\nnet = 'all'\nbox.image = 'a'\n";
+        let open = [here, &memory("true"), &engines, servers].concat();
+        let closed = format!("net = 'none'\n{}", memory("false"));
         let needing = super::super::KEYS.iter().filter(|facts| facts.key.consent() != Consented::Never).map(|facts| facts.name);
 
-        assert_eq!(asked("net = 'none'", &open), needing.collect::<Vec<_>>());
+        assert_eq!(asked(&closed, &open), needing.collect::<Vec<_>>());
     }
 
     #[test]

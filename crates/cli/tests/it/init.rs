@@ -55,6 +55,15 @@ fn it_writes_settings_and_an_example_and_says_what_next() {
       proctor procedure show hello
       proctor procedure run hello
     ");
+    let _ = world.proctor(&["procedure", "lint"]).expect_code(0);
+}
+
+#[test]
+fn the_settings_that_it_writes_show_every_default() {
+    let world = world();
+
+    let _ = world.proctor(&["init", "--yes"]).expect_code(0);
+
     assert_snapshot!(world.read("proctor.toml"), @r#"
     # Settings of Proctor for this repository. Each shows its default; remove the `#` in front of one to change it.
     # `proctor where` says which files are read. Your own settings are in proctor/config.toml below XDG_CONFIG_HOME.
@@ -142,7 +151,6 @@ fn it_writes_settings_and_an_example_and_says_what_next() {
 
     # What names programs, passes variables or makes boxes weaker counts here once you have accepted it with `proctor trust`.
     "#);
-    let _ = world.proctor(&["procedure", "lint"]).expect_code(0);
 }
 
 #[test]

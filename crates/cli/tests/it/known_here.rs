@@ -50,7 +50,7 @@ fn an_agent_is_shown_what_memory_knows_about_its_task_and_which_records_is_recor
         "{system}"
     );
     assert!(system.contains(id) && system.contains("  seen: the old image was used for a week\n") && !system.contains("fence"), "{system}");
-    assert_eq!(last(&step_of(&world), Work::Agent(1)).known.iter().map(ToString::to_string).collect::<Vec<_>>(), [id.clone()]);
+    assert_eq!(last(&step_of(&world), Work::Agent(1)).known.iter().map(ToString::to_string).collect::<Vec<_>>(), std::slice::from_ref(id));
     let shown = world.proctor(&["show", &newest_run(&world)]).expect_code(0);
     assert!(shown.stdout.contains(&format!("was shown    {id}\n")), "{shown}");
     let details = world.proctor(&["show", &newest_run(&world), "--json"]).expect_code(0).json();

@@ -162,7 +162,7 @@ fn a_proposal_counts_once_another_run_met_the_same_and_a_person_can_take_it_back
 
     let step = step_of(&world);
     let agent = last(&step, proctor_domain::session::Work::Agent(1));
-    assert_eq!(agent.known.iter().map(ToString::to_string).collect::<Vec<_>>(), [id.clone()]);
+    assert_eq!(agent.known.iter().map(ToString::to_string).collect::<Vec<_>>(), std::slice::from_ref(&id));
     assert!(file_of(&world, agent, "system.md").contains("approved by nobody; another session met the same"));
     assert_eq!(only(&world)["met"].as_array().unwrap().len(), 1, "who was shown it says nothing more about it");
     assert!(!third.stderr.contains("memory: "), "{third}");
@@ -248,7 +248,7 @@ fn killed_anywhere_near_its_end_a_run_proposes_once() {
         let proposals = &run_of(&world).proposals;
         assert_eq!(proposals.len(), 1, "killed at {number} of {all}");
         assert_eq!((&only(&world)["id"], &only(&world)["approval"]), (&proposals[0].record.to_string().into(), &"proposed".into()));
-        assert_eq!(run_of(&world).ended_at.is_some(), true, "killed at {number}");
+        assert!(run_of(&world).ended_at.is_some(), "killed at {number}");
     }
 }
 

@@ -67,7 +67,7 @@ fn nobody_corroborates_its_own_record_or_one_that_it_was_shown() {
     let id = RecordId::from_bits(1);
 
     assert_eq!(taken(&scene, lesson(2), 1, &[]), Taken::Known(id.clone()), "another step of the same run");
-    assert_eq!(taken(&scene, lesson(3), 2, &[id.clone()]), Taken::Known(id.clone()), "it was shown the record");
+    assert_eq!(taken(&scene, lesson(3), 2, std::slice::from_ref(&id)), Taken::Known(id.clone()), "it was shown the record");
     let by_hand = Scene::new();
     by_hand.add(Record { approval: Approval::Proposed, session: Some("ses_5b".to_owned()), ..lesson(1) });
     assert_eq!(taken(&by_hand, lesson(3), 5, &[]), Taken::Known(id.clone()), "a session of its run wrote it");

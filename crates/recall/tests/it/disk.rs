@@ -18,6 +18,7 @@ struct SmallDisk {
 }
 
 impl SmallDisk {
+    #[allow(clippy::print_stderr, reason = "whoever reads the test's output has to know what it did not show")]
     fn mount() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let is_mounted = program("mount", &["-t", "tmpfs", "-o", "size=256k", "none", &folder.path().display().to_string()]);
