@@ -33,10 +33,15 @@ pub enum HookEvent {
     /// Say that there is a memory, how to ask it, and the newest dead ends
     ///
     /// Says nothing where there is no memory. Never stops anything.
+    #[command(after_help = "Example, as Claude Code calls it:\n  echo '{\"session_id\":\"s\"}' | proctor hook claude-code session-start")]
     SessionStart,
     /// Say what memory knows of the file that is about to be changed, once a session
     ///
     /// Never stops anything, and always exits with 0.
+    #[command(
+        after_help = "Example, as Claude Code calls it:\n  echo '{\"tool_name\":\"Edit\",\"tool_input\":{\"file_path\":\"src/main.rs\"}}' | proctor hook \
+                      claude-code pre-edit"
+    )]
     PreEdit,
     PreRead(PreReadArgs),
 }
@@ -45,6 +50,10 @@ pub enum HookEvent {
 ///
 /// Only with `--read-budget`. What it turns down is told how to go on. In doubt it lets things pass.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Example, as Claude Code calls it:\n  echo '{\"tool_name\":\"Read\",\"tool_input\":{\"file_path\":\"long.log\"}}' | proctor hook \
+                  claude-code pre-read --read-budget"
+)]
 pub struct PreReadArgs {
     /// Turn down what reads more than 350 lines, or `AOP_READ_BUDGET_LINES`, or more than 64 KiB
     #[arg(long)]
@@ -139,6 +148,7 @@ pub struct UninstallHookArgs {
 
 /// Say where hooks are installed, and whether the programs that they call are there
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  proctor hook status")]
 pub struct HookStatusArgs {
     /// Print one JSON object
     #[arg(long)]

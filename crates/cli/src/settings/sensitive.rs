@@ -118,13 +118,13 @@ impl Sensitive {
         if repository.net == Some(Net::All) && own.net.value == Net::None {
             ask(Key::Net, vec![Net::All.name().to_owned()]);
         }
+        if let Some(image) = repository.box_image.as_ref().filter(|image| own.box_image.value.as_ref() != Some(*image)) {
+            ask(Key::BoxImage, vec![image.clone()]);
+        }
         for (part, held) in [(MemoryPart::KnownHere, own.known_here.value), (MemoryPart::Proposals, own.proposals.value)] {
             if repository.memory.get(&part) == Some(&true) && !held {
                 ask(Key::Memory(part), vec!["true".to_owned()]);
             }
-        }
-        if let Some(image) = repository.box_image.as_ref().filter(|image| own.box_image.value.as_ref() != Some(*image)) {
-            ask(Key::BoxImage, vec![image.clone()]);
         }
         for engine in &own.programs {
             let kind = engine.kind;

@@ -69,6 +69,8 @@ fn no_command_is_a_usage_error_that_shows_the_help() {
       say          Say something to an agent at work
       stop         Stop a run
       memory       Keep and find what works, with its trap, and what fails
+      mcp          Offer memory and runs to agents, as a server of the Model Context Protocol
+      hook         Let the programs of agents ask memory by themselves
       doctor       Check git, state, journal, cards and what is left of dead runs
       engines      List what can drive agents here
       demo         See it work in a small repository made for it
