@@ -110,8 +110,8 @@ fn the_runs_of_these_tests_go_through_every_kind_of_event_but_a_new_definition()
 
     let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
 
-    let all = "Answered Collected CommitPlanned CommitRefused Committed Confined Ended Halted LeftInTree Merged RejudgeAsked RestorePlanned \
-               Restored Resumed Retained RetryBegan RetryPlanned SessionEnded SessionLost SessionOpened Started StepBegan StepRejected \
-               StepSkipped Surveyed WorktreeMade";
+    let all = "Answered Collected CommitPlanned CommitRefused Committed Confined Ended Halted LeftInTree Merged Proposed RejudgeAsked \
+               RestorePlanned Restored Resumed Retained RetryBegan RetryPlanned SessionEnded SessionLost SessionOpened Started StepBegan \
+               StepRejected StepSkipped Surveyed WorktreeMade";
     assert_eq!(kinds.join(" "), all);
 }
