@@ -14,6 +14,7 @@ mod opencode;
 pub mod redact;
 mod scripted;
 pub mod tools;
+mod words;
 
 pub use acp::run_acp_relay;
 pub use host::{
@@ -22,3 +23,4 @@ pub use host::{
 };
 pub use scripted::{ScriptError, check_script, run_scripted_agent};
 pub use tools::run_session_tools;
+pub use words::in_words;

@@ -29,6 +29,7 @@ use rustix::io::Errno;
 
 use super::speech::{self, Asked, FAILED};
 use crate::host::input::Input;
+use crate::words::in_words;
 use desk::{Desk, answer};
 use lines::Lines;
 pub(super) use rights::Rights;
@@ -68,20 +69,14 @@ fn exit(state: ExitState) -> ExitCode {
 }
 
 /// An error with all that caused it, in one sentence.
-fn in_words(error: &dyn std::error::Error) -> String {
-    let mut words = format!("failed to {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    words
+fn failed(error: &dyn std::error::Error) -> String {
+    format!("failed to {}", in_words(error))
 }
 
 fn begin(rights: Rights, program: &OsString, arguments: &[OsString]) -> Result<Relay, String> {
     let cannot = |error: io::Error| format!("failed to start {}: {error}", program.display());
     // Who ends the session asks the agent as well, and what it says then is to be passed on.
-    let signals = Signals::listen(&[Signal::Terminate, Signal::Interrupt, Signal::Hangup]).map_err(|error| in_words(&error))?;
+    let signals = Signals::listen(&[Signal::Terminate, Signal::Interrupt, Signal::Hangup]).map_err(|error| failed(&error))?;
     let environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     let (to_agent, reads) = Input::open().map_err(cannot)?;
     let complaints = io::stderr().as_fd().try_clone_to_owned().map_err(cannot)?;
@@ -92,7 +87,7 @@ fn begin(rights: Rights, program: &OsString, arguments: &[OsString]) -> Result<R
         .stdin(Stdin::Descriptor(reads))
         .stderr(Sink::File(complaints.into()))
         .spawn()
-        .map_err(|error| in_words(&error))?;
+        .map_err(|error| failed(&error))?;
     let from_agent = agent.stdout.take();
     if let Some(pipe) = &from_agent {
         rustix::io::ioctl_fionbio(pipe, true).map_err(|errno| cannot(errno.into()))?;

@@ -30,6 +30,7 @@ use super::supervise::{Held, Supervisor};
 use super::watch::{AgentWatch, Cut};
 use super::work::Worked;
 use crate::agent::Account;
+use crate::words::causes;
 
 /// The hidden command `proctor host <folder>`: runs the sessions that its driver hands it, the first of which has this
 /// folder.
@@ -87,17 +88,6 @@ enum Trouble {
     Leash(std::io::Error),
     #[error("the session's host failed to write its report as JSON: {0}")]
     Encode(serde_json::Error),
-}
-
-/// The sources of an error, as one text.
-pub(super) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = String::new();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(&format!(": {cause}"));
-        next = cause.source();
-    }
-    text
 }
 
 fn serve() -> Result<(), Trouble> {

@@ -18,11 +18,12 @@ use super::control::Control;
 use super::door::Door;
 use super::files::SessionFolder;
 use super::input::Input;
-use super::serve::{causes, millis};
+use super::serve::millis;
 use super::streams::StreamLog;
 use super::watch::{AgentWatch, Cut};
 use super::word::Said;
 use crate::agent::Opening;
+use crate::words::in_words;
 
 /// Between asking processes to end and making them.
 const GRACE: Duration = Duration::from_secs(5);
@@ -229,7 +230,7 @@ impl<'a> Supervisor<'a> {
         let begun = Instant::now();
         reach_in_host("before-spawn");
         // Our own session has no terminal, so a group is enough to signal a shell and its pipeline as one.
-        let mut child = program.own_group().spawn().map_err(|error| format!("failed to {error}{}", causes(&error)))?;
+        let mut child = program.own_group().spawn().map_err(|error| format!("failed to {}", in_words(&error)))?;
         self.let_in(Some(child.pid()));
         reach_in_host("after-spawn");
         self.pipes = [child.stdout.take(), child.stderr.take()];

@@ -12,10 +12,10 @@ use proctor_process::{Program, Stdin};
 use super::assignment::Agent;
 use super::files::write_plainly;
 use super::outputs;
-use super::serve::causes;
 use super::supervise::{ChildRun, Supervisor};
 use super::watch::{Cut, Question};
 use crate::agent::{Input, Opening};
+use crate::words::in_words;
 
 /// How the work of a session went.
 #[derive(Debug, Default)]
@@ -104,7 +104,7 @@ impl Supervisor<'_> {
             None => (format!("{}\n\n{}", self.text(&self.folder().prompt())?, question.words), agent.argv()),
         };
         let prompt = self.folder().question();
-        write_plainly(&prompt, text.as_bytes()).map_err(|error| format!("failed to {error}{}", causes(&error)))?;
+        write_plainly(&prompt, text.as_bytes()).map_err(|error| format!("failed to {}", in_words(&error)))?;
         let opening = self.opening(agent)?;
         if let Some(watch) = self.agent_mut() {
             watch.go_on(agent, &opening);

@@ -11,11 +11,12 @@ use proctor_domain::{Cost, MicroDollars, Timestamp};
 use proctor_process::{Program, ProgramError, Signal, Signals, Sink};
 use serde_json::{Value, json};
 
-use super::agent::{Agent, Ending, in_words, print, print_bytes};
+use super::agent::{Agent, Ending, print, print_bytes};
 use super::line::Line;
 use super::script::{self, Action, Answer, Commit, Death, Leave, Reset, While};
 use crate::agent::{Access, Stop, validate_result};
 use crate::tools::{Bridge, ToolAnswer, ToolServer};
+use crate::words::in_words;
 
 /// How often a result is tried, as Claude Code does it.
 const TRIES: usize = 5;

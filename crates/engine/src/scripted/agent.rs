@@ -15,6 +15,7 @@ use super::ear::Ear;
 use super::line::{Closing, Line};
 use super::script::{Action, Scenario, Script, Turn, Visit};
 use crate::agent::Stop;
+use crate::words::in_words;
 
 /// What the model is called when nobody names one.
 const MODEL: &str = "scripted";
@@ -51,17 +52,6 @@ fn play(arguments: &[OsString]) -> Result<u8, String> {
         Err(error) => return Err(format!("failed to {}", in_words(&error))),
     };
     follow(&script, &arguments, conversation, (&prompt, ear))
-}
-
-/// An error and its causes in one line.
-pub(super) fn in_words(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    words
 }
 
 fn refuse(reason: String) -> u8 {

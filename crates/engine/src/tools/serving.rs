@@ -19,6 +19,7 @@ use serde_json::Value;
 use super::bridge::{Bridge, BridgeError};
 use super::message::OfferedTool;
 use super::server::ToolServer;
+use crate::words::in_words;
 
 /// Serves the tools of a session to the client that started this process, until that goes. `arguments` come after the command.
 pub fn run_session_tools(arguments: &[OsString]) -> ExitCode {
@@ -39,16 +40,6 @@ fn open(socket: &Path) -> Result<SessionTools, BridgeError> {
 fn complain(reason: &str) -> ExitCode {
     let _ = writeln!(std::io::stderr(), "proctor tools: failed to {reason}");
     ExitCode::FAILURE
-}
-
-fn in_words(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    words
 }
 
 fn serve(server: SessionTools) -> ExitCode {

@@ -283,14 +283,3 @@ pub enum Refusal {
         step: StepId,
     },
 }
-
-/// What went wrong and what led to it, in one line. Where a run goes on, the sentence is all that is left of the error.
-pub(crate) fn in_words(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    words
-}

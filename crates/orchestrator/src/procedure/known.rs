@@ -6,11 +6,12 @@ use proctor_cards::template;
 use proctor_domain::procedure::{Failure, Task};
 use proctor_domain::session::{Phase, Work};
 use proctor_domain::{RecordId, RepoPath, SessionId};
+use proctor_engine::in_words;
 use proctor_recall::Found;
 use proctor_recall::advice::{Advice, Brief, brief};
 
+use super::Notice;
 use super::driver::Driver;
-use super::{Notice, in_words};
 use crate::session::template_values;
 
 /// About 1,200 tokens.

@@ -28,7 +28,6 @@ mod transcript;
 
 pub use answer::answer_run;
 pub use driver::{RunEnd, Standing, Stop};
-pub(crate) use error::in_words;
 pub use error::{ProcedureError, Refusal};
 pub use gc::{GcReport, collect_garbage, plan_garbage};
 pub use isolated::merge_run;

@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 use proctor_domain::procedure::{Lesson, LessonKind, Proposal, Reception, RunEvent};
 use proctor_domain::session::{SessionReport, Work};
 use proctor_domain::{RecordId, RepoPath};
+use proctor_engine::in_words;
 use proctor_process::killpoint;
 use proctor_recall::corroboration::{Draft, Meeting, Taken, take};
 use proctor_recall::{Approval, Effect, Entry, Evidence, Folder, Line, Polarity, Record, Said};
 use sha2::{Digest, Sha256};
 
 use super::driver::Driver;
-use super::{Notice, ProcedureError, in_words};
+use super::{Notice, ProcedureError};
 use crate::memory::Memory;
 
 /// Characters of a route, of a trap and of an observation: what people and models read of them.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::super::speech;
 use super::desk::{Refusal, Served, taken};
-use super::in_words;
+use super::failed;
 use super::terminal::Terminal;
 use crate::acp::Acp;
 use crate::agent::Engine;
@@ -125,7 +125,7 @@ impl Terminals {
             }
             by_name => by_name,
         };
-        let terminal = started.map_err(|error| Refusal::failed(in_words(&error)))?;
+        let terminal = started.map_err(|error| Refusal::failed(failed(&error)))?;
         self.count += 1;
         let id = format!("terminal-{}", self.count);
         self.open.insert(id.clone(), terminal);
